@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#pragma once
+
+#include <stdint.h>
+#include <string.h>
+
+#include "base/layout.h"
+
+#define MAC_LEN 6
+
+/* Destination, source, type: what every Ethernet frame has. Shorter ones are runts. */
+#define ETHER_HEADER_LEN 14
+
+/* Exchanges destination and source address of the frame, in place. The frame has at least 12
+ * bytes; it need not be aligned. */
+static always_inline void mac_swap(void *frame)
+{
+	uint8_t *bytes = frame;
+	uint32_t dst_head, src_head;
+	uint16_t dst_tail, src_tail;
+
+	memcpy(&dst_head, bytes, 4);
+	memcpy(&dst_tail, bytes + 4, 2);
+	memcpy(&src_head, bytes + 6, 4);
+	memcpy(&src_tail, bytes + 10, 2);
+	memcpy(bytes, &src_head, 4);
+	memcpy(bytes + 4, &src_tail, 2);
+	memcpy(bytes + 6, &dst_head, 4);
+	memcpy(bytes + 10, &dst_tail, 2);
+}
