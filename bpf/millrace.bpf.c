@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * Steers each frame to the socket of the queue it came in on, or to the host's stack if that queue
+ * has no socket. One instance and one pair of maps a port: the queue number is the only key, and
+ * two ports would collide on it.
+ */
+#include <linux/bpf.h>
+
+#include <bpf/bpf_helpers.h>
+
+#include "millrace_shared.h"
+
+struct {
+	__uint(type, BPF_MAP_TYPE_XSKMAP);
+	__uint(key_size, sizeof(__u32));
+	__uint(value_size, sizeof(__u32));
+	__uint(max_entries, MILLRACE_XSKS_DEFAULT);
+} millrace_xsks SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__type(key, __u32);
+	__type(value, struct millrace_counts);
+	__uint(max_entries, 1);
+} millrace_count SEC(".maps");
+
+/* xdp.frags: attaches natively at any MTU; where the sockets take one descriptor a packet the
+ * daemon refuses an MTU that does not fit. */
+SEC("xdp.frags")
+int millrace(struct xdp_md *ctx)
+{
+	/* XDP_PASS in the flags is the answer where the slot is empty. */
+	long verdict = bpf_redirect_map(&millrace_xsks, ctx->rx_queue_index, XDP_PASS);
+	__u32 zero = 0;
+	struct millrace_counts *counts = bpf_map_lookup_elem(&millrace_count, &zero);
+
+	if (counts) {
+		counts->seen++;
+		if (verdict == XDP_PASS)
+			counts->passed++;
+	}
+	return (int)verdict;
+}
+
+char _license[] SEC("license") = "Dual BSD/GPL";

@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#include "xdp/opener.h"
+
+#include <arpa/inet.h>
+#include <cap-ng.h>
+#include <errno.h>
+#include <linux/if_ether.h>
+#include <linux/if_packet.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "xdp/uapi.h"
+
+int opener_memlock(uint64_t bytes)
+{
+	struct rlimit limit, wish = { bytes, bytes };
+
+	capng_get_caps_process();
+	if (capng_have_capability(CAPNG_EFFECTIVE, CAP_IPC_LOCK))
+		return 0; /* the limit does not bind us */
+	if (getrlimit(RLIMIT_MEMLOCK, &limit))
+		return 0; /* then the kernel's own answer must do */
+	if (limit.rlim_cur == RLIM_INFINITY || limit.rlim_cur >= bytes)
+		return 0;
+	if (limit.rlim_max == RLIM_INFINITY || limit.rlim_max > bytes)
+		wish.rlim_max = limit.rlim_max;
+	if (!setrlimit(RLIMIT_MEMLOCK, &wish))
+		return 0;
+	log_error(
+		"the frames need %llu bytes of locked memory, RLIMIT_MEMLOCK allows %llu and cannot "
+		"be raised: " ERR_FORMAT "; `ulimit -l %llu`, LimitMEMLOCK= or CAP_IPC_LOCK allow "
+		"it, a smaller --ring-size needs less",
+		(unsigned long long)bytes, (unsigned long long)limit.rlim_cur, ERR_ARGS(errno),
+		(unsigned long long)((bytes + 1023) / 1024));
+	return -ENOBUFS;
+}
+
+int opener_attach(const struct opener_attach *request, struct prog *prog)
+{
+	return prog_open(prog, request->ifname, request->ifindex, request->queues, request->attach);
+}
+
+static void socket_failed(const char *ifname, uint32_t queue, int err)
+{
+	if (err == -EPERM || err == -EACCES)
+		log_error("%s q%u: not allowed to make an AF_XDP socket: " ERR_FORMAT
+			  "; run as root or with CAP_NET_RAW",
+			  ifname, queue, ERR_ARGS(err));
+	else if (err == -EAFNOSUPPORT)
+		log_error("%s q%u: no AF_XDP: " ERR_FORMAT
+			  "; the kernel needs CONFIG_XDP_SOCKETS, a "
+			  "systemd unit AF_XDP in RestrictAddressFamilies=",
+			  ifname, queue, ERR_ARGS(err));
+	else
+		log_error("%s q%u: no AF_XDP socket: " ERR_FORMAT, ifname, queue, ERR_ARGS(err));
+}
+
+static void register_failed(const char *ifname, uint32_t queue, uint64_t bytes, int err)
+{
+	struct rlimit limit = { 0 };
+
+	getrlimit(RLIMIT_MEMLOCK, &limit);
+	if (err == -ENOBUFS)
+		log_error(
+			"%s q%u: %llu bytes of frames exceed RLIMIT_MEMLOCK (%llu bytes for this "
+			"user together); raise it (`ulimit -l`, LimitMEMLOCK=), give CAP_IPC_LOCK, "
+			"or lower --ring-size",
+			ifname, queue, (unsigned long long)bytes,
+			(unsigned long long)limit.rlim_cur);
+	else
+		log_error("%s q%u: the kernel refuses %llu bytes of frames: " ERR_FORMAT, ifname,
+			  queue, (unsigned long long)bytes, ERR_ARGS(err));
+}
+
+static int register_umem(int fd, const struct umem *umem)
+{
+	struct xsk_umem_reg reg = {
+		.addr = (uint64_t)(uintptr_t)umem->frames,
+		.len = umem->frames_bytes,
+		.chunk_size = umem->header->frame_size,
+		.headroom = umem->header->headroom,
+		.tx_metadata_len = umem->header->tx_metadata_len,
+	};
+	/* A kernel before 6.8 knows no metadata; it takes the shorter form of before. */
+	socklen_t len = umem->header->tx_metadata_len ? sizeof(reg) : sizeof(struct xdp_umem_reg);
+
+	_Static_assert(sizeof(struct xdp_umem_reg) <= sizeof(struct xsk_umem_reg),
+		       "the headers' struct is newer than ours");
+	return setsockopt(fd, SOL_XDP, XDP_UMEM_REG, &reg, len) ? -errno : 0;
+}
+
+int opener_socket(const char *ifname, uint32_t queue, const struct umem *umem)
+{
+	int fd = socket(AF_XDP, SOCK_RAW | SOCK_CLOEXEC, 0);
+	int err;
+
+	if (fd < 0) {
+		err = -errno;
+		socket_failed(ifname, queue, err);
+		return err;
+	}
+	err = umem ? register_umem(fd, umem) : 0;
+	if (err) {
+		register_failed(ifname, queue, umem->frames_bytes, err);
+		close(fd);
+		return err;
+	}
+	return fd;
+}
+
+int opener_promiscuous(const char *ifname, int ifindex)
+{
+	struct packet_mreq request = { .mr_ifindex = ifindex, .mr_type = PACKET_MR_PROMISC };
+	/* Protocol 0: the socket is there for the membership and receives nothing. */
+	int fd = socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC, 0);
+	int err;
+
+	if (fd >= 0 &&
+	    !setsockopt(fd, SOL_PACKET, PACKET_ADD_MEMBERSHIP, &request, sizeof(request)))
+		return fd;
+	err = -errno;
+	log_error("%s: cannot be made promiscuous: " ERR_FORMAT "; this needs CAP_NET_RAW", ifname,
+		  ERR_ARGS(err));
+	if (fd >= 0)
+		close(fd);
+	return err;
+}
+
+int opener_drop_privileges(void)
+{
+	capng_select_t which = CAPNG_SELECT_BOTH;
+
+	capng_get_caps_process();
+	/* Only CAP_SETPCAP may empty the bounding set; without it, no_new_privs does the same job. */
+	if (!capng_have_capability(CAPNG_EFFECTIVE, CAP_SETPCAP))
+		which = CAPNG_SELECT_CAPS;
+	capng_clear(CAPNG_SELECT_BOTH);
+	if (capng_apply(which)) {
+		log_error("capabilities cannot be dropped: " ERR_FORMAT
+			  "; --keep-privileges goes on "
+			  "without",
+			  ERR_ARGS(errno));
+		return -EPERM;
+	}
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)) {
+		int err = -errno;
+
+		log_error("no_new_privs cannot be set: " ERR_FORMAT, ERR_ARGS(err));
+		return err;
+	}
+	return 0;
+}

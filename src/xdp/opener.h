@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Every act that needs a privilege, and nothing else. Each returns file descriptors that work
+ * without any privilege afterwards, so that the caller can drop all of them before it touches a
+ * frame. Called in this process here; the requests are plain values so that a helper process can
+ * serve them too. Main thread, before the first other thread starts.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "xdp/prog.h"
+#include "xdp/umem.h"
+
+struct opener_attach {
+	const char *ifname; /* for messages */
+	int ifindex;
+	uint32_t queues; /* active RX queues: slots of the XSKMAP */
+	enum prog_attach attach;
+};
+
+/*
+ * Makes sure that `bytes` can be registered as UMEM: by CAP_IPC_LOCK, by the present
+ * RLIMIT_MEMLOCK, or by raising it. Returns 0, or -ENOBUFS after a message that names the bytes
+ * needed and allowed. Only where this is neither surely enough nor surely too little (another
+ * process of this user may have locked memory) can opener_socket() still say -ENOBUFS.
+ */
+int opener_memlock(uint64_t bytes);
+
+/* Loads and attaches the XDP program of a port; see prog_open(). */
+int opener_attach(const struct opener_attach *request, struct prog *prog);
+
+/*
+ * Makes an AF_XDP socket and, if `umem` is not NULL, registers its frames with it. Returns the fd,
+ * which the caller owns, or -errno after a message that names ifname and queue: -EAFNOSUPPORT,
+ * -EPERM (CAP_NET_RAW), -ENOBUFS (memlock), -ENOMEM.
+ */
+int opener_socket(const char *ifname, uint32_t queue, const struct umem *umem);
+
+/*
+ * Turns on promiscuous mode, counted by the kernel: it ends when the returned fd is closed, by us or
+ * by our death, and leaves other users' promiscuity alone. Returns the fd or -errno after a message.
+ */
+int opener_promiscuous(const char *ifname, int ifindex);
+
+/*
+ * Gives up every capability, the bounding set too, and all ways to regain one (no_new_privs), for
+ * this thread and those it starts. Returns 0, or -errno after a message.
+ */
+int opener_drop_privileges(void);

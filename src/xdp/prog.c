@@ -1,0 +1,286 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#include "xdp/prog.h"
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/if_link.h>
+#include <linux/types.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "millrace.skel.h"
+#include "millrace_shared.h"
+
+/* The last warning of libbpf, without its newline: on a failure it holds the kernel's own reason. */
+static char libbpf_reason[256];
+
+static int libbpf_print(enum libbpf_print_level level, const char *format, va_list args)
+{
+	char line[sizeof(libbpf_reason)];
+	char *start = line;
+
+	vsnprintf(line, sizeof(line), format, args);
+	line[strcspn(line, "\n")] = '\0';
+	if (!strncmp(line, "libbpf: ", 8))
+		start += 8;
+	log_debug("libbpf: %s", start);
+	if (level == LIBBPF_WARN)
+		snprintf(libbpf_reason, sizeof(libbpf_reason), "%s", start);
+	return 0;
+}
+
+static int dup_cloexec(int fd)
+{
+	int copy = fcntl(fd, F_DUPFD_CLOEXEC, 3);
+
+	return copy < 0 ? -errno : copy;
+}
+
+/* Says who is attached to the device, "program 12 'name'"; false if nobody is. */
+static bool describe_attached(int ifindex, char *text, size_t size)
+{
+	struct bpf_prog_info info = { 0 };
+	__u32 len = sizeof(info), id = 0;
+	int fd;
+
+	if (bpf_xdp_query_id(ifindex, 0, &id) || !id)
+		return false;
+	fd = bpf_prog_get_fd_by_id(id);
+	if (fd < 0 || bpf_obj_get_info_by_fd(fd, &info, &len))
+		snprintf(text, size, "XDP program %u", id);
+	else
+		snprintf(text, size, "XDP program %u '%s'", id, info.name);
+	if (fd >= 0)
+		close(fd);
+	return true;
+}
+
+/*
+ * bpf_link_create() gives an errno and no words. The older netlink way gives the driver's words, so
+ * ask it for the same refusal. Should it succeed after all, undo it: this is only a question.
+ */
+static void ask_kernel_reason(int prog_fd, int ifindex, int err, char *text, size_t size)
+{
+	__u32 flags = XDP_FLAGS_DRV_MODE | XDP_FLAGS_UPDATE_IF_NOEXIST;
+	static const char lead[] = "Kernel error message: ";
+	const char *reason = NULL;
+
+	libbpf_reason[0] = '\0';
+	if (!bpf_xdp_attach(ifindex, prog_fd, flags, NULL))
+		bpf_xdp_detach(ifindex, XDP_FLAGS_DRV_MODE, NULL);
+	else if (!strncmp(libbpf_reason, lead, sizeof(lead) - 1))
+		reason = libbpf_reason + sizeof(lead) - 1;
+	if (reason)
+		snprintf(text, size, "%s, %s", err_name(err), reason);
+	else
+		snprintf(text, size, ERR_FORMAT, ERR_ARGS(err));
+}
+
+static int link_create(int prog_fd, int ifindex, bool native)
+{
+	DECLARE_LIBBPF_OPTS(bpf_link_create_opts, opts,
+			    .flags = native ? XDP_FLAGS_DRV_MODE : XDP_FLAGS_SKB_MODE);
+	int fd = bpf_link_create(prog_fd, ifindex, BPF_XDP, &opts);
+
+	return fd < 0 ? -errno : fd;
+}
+
+/* Refusals that skb mode would meet as well, so that falling back would only hide them. */
+static bool refused_in_any_mode(int err)
+{
+	return err == -EBUSY || err == -EEXIST || err == -EPERM || err == -EACCES ||
+	       err == -ENODEV || err == -EMFILE || err == -ENFILE;
+}
+
+static void attach_failed(const char *ifname, int ifindex, const char *mode, int err,
+			  const char *reason)
+{
+	char other[64];
+
+	if (err == -EBUSY || err == -EEXIST) {
+		if (!describe_attached(ifindex, other, sizeof(other)))
+			snprintf(other, sizeof(other), "another XDP program");
+		log_error("%s: %s is attached and is left alone; end its owner, or see "
+			  "`bpftool net` and `ip link set dev %s xdp off`",
+			  ifname, other, ifname);
+	} else if (err == -EPERM || err == -EACCES) {
+		log_error("%s: not allowed to attach an XDP program: " ERR_FORMAT
+			  "; run as root, or with CAP_NET_ADMIN and CAP_BPF",
+			  ifname, ERR_ARGS(err));
+	} else {
+		log_error("%s: no XDP in %s mode: %s%s", ifname, mode, reason,
+			  strcmp(mode, "native") ? "" : "; -S forces skb mode");
+	}
+}
+
+static int attach_mode(struct prog *prog, int prog_fd, const char *ifname, int ifindex, bool native)
+{
+	char reason[320];
+	int fd = link_create(prog_fd, ifindex, native);
+
+	if (fd >= 0) {
+		prog->link_fd = fd;
+		prog->native = native;
+		return 0;
+	}
+	snprintf(reason, sizeof(reason), ERR_FORMAT, ERR_ARGS(fd));
+	if (native && !refused_in_any_mode(fd))
+		ask_kernel_reason(prog_fd, ifindex, fd, reason, sizeof(reason));
+	attach_failed(ifname, ifindex, native ? "native" : "skb", fd, reason);
+	return fd;
+}
+
+static int attach_auto(struct prog *prog, int prog_fd, const char *ifname, int ifindex)
+{
+	char reason[320];
+	int fd = link_create(prog_fd, ifindex, true);
+
+	if (fd >= 0) {
+		prog->link_fd = fd;
+		prog->native = true;
+		return 0;
+	}
+	if (refused_in_any_mode(fd)) {
+		attach_failed(ifname, ifindex, "native", fd, "");
+		return fd;
+	}
+	ask_kernel_reason(prog_fd, ifindex, fd, reason, sizeof(reason));
+	fd = attach_mode(prog, prog_fd, ifname, ifindex, false);
+	if (!fd)
+		log_warning(
+			"%s: no native XDP (%s): attached in skb mode, which is several times slower",
+			ifname, reason);
+	return fd;
+}
+
+static void load_failed(const char *ifname, int err)
+{
+	if (err == -EPERM || err == -EACCES)
+		log_error("%s: not allowed to load the XDP program: " ERR_FORMAT
+			  "; run as root, or with CAP_BPF and CAP_NET_ADMIN",
+			  ifname, ERR_ARGS(err));
+	else
+		log_error("%s: the kernel refuses the XDP program: " ERR_FORMAT "%s%s", ifname,
+			  ERR_ARGS(err), libbpf_reason[0] ? "; " : "", libbpf_reason);
+}
+
+/* Takes what outlives the skeleton: the maps. The program lives by its link. */
+static int keep_maps(struct prog *prog, const struct millrace_bpf *skeleton)
+{
+	struct bpf_prog_info info = { 0 };
+	__u32 len = sizeof(info);
+
+	prog->xsks_fd = dup_cloexec(bpf_map__fd(skeleton->maps.millrace_xsks));
+	if (prog->xsks_fd < 0)
+		return prog->xsks_fd;
+	prog->count_fd = dup_cloexec(bpf_map__fd(skeleton->maps.millrace_count));
+	if (prog->count_fd < 0)
+		return prog->count_fd;
+	if (!bpf_obj_get_info_by_fd(bpf_program__fd(skeleton->progs.millrace), &info, &len))
+		prog->id = info.id;
+	return 0;
+}
+
+/* The truth about the mode is the kernel's list of what is attached where, not what we asked for. */
+static void read_back_mode(struct prog *prog, int ifindex)
+{
+	LIBBPF_OPTS(bpf_xdp_query_opts, query);
+
+	if (!bpf_xdp_query(ifindex, 0, &query) && prog->id)
+		prog->native = query.drv_prog_id == prog->id;
+}
+
+int prog_open(struct prog *prog, const char *ifname, int ifindex, uint32_t queues,
+	      enum prog_attach attach)
+{
+	struct millrace_bpf *skeleton;
+	int err, prog_fd;
+
+	*prog = (struct prog){ .link_fd = -1, .xsks_fd = -1, .count_fd = -1 };
+	libbpf_set_print(libbpf_print);
+	libbpf_reason[0] = '\0';
+	skeleton = millrace_bpf__open();
+	if (!skeleton) {
+		err = -errno;
+		load_failed(ifname, err);
+		return err;
+	}
+	bpf_map__set_max_entries(skeleton->maps.millrace_xsks, queues);
+	err = millrace_bpf__load(skeleton);
+	if (!err)
+		err = keep_maps(prog, skeleton);
+	if (err) {
+		load_failed(ifname, err);
+		goto out;
+	}
+	prog_fd = bpf_program__fd(skeleton->progs.millrace);
+	if (attach == PROG_ATTACH_AUTO)
+		err = attach_auto(prog, prog_fd, ifname, ifindex);
+	else
+		err = attach_mode(prog, prog_fd, ifname, ifindex, attach == PROG_ATTACH_NATIVE);
+	if (!err)
+		read_back_mode(prog, ifindex);
+out:
+	millrace_bpf__destroy(skeleton);
+	if (err)
+		prog_close(prog);
+	return err;
+}
+
+int prog_slot_set(const struct prog *prog, uint32_t queue, int xsk_fd)
+{
+	return bpf_map_update_elem(prog->xsks_fd, &queue, &xsk_fd, BPF_ANY) ? -errno : 0;
+}
+
+void prog_slot_clear(const struct prog *prog, uint32_t queue)
+{
+	if (prog->xsks_fd > 0)
+		(void)bpf_map_delete_elem(prog->xsks_fd, &queue);
+}
+
+int prog_counts(const struct prog *prog, struct prog_counts *counts)
+{
+	int cpus = libbpf_num_possible_cpus();
+	struct millrace_counts *per_cpu;
+	uint32_t zero = 0;
+	int err = 0;
+
+	if (cpus < 0)
+		return cpus;
+	per_cpu = calloc((size_t)cpus, sizeof(*per_cpu));
+	if (!per_cpu)
+		return -ENOMEM;
+	*counts = (struct prog_counts){ 0 };
+	if (bpf_map_lookup_elem(prog->count_fd, &zero, per_cpu))
+		err = -errno;
+	for (int i = 0; !err && i < cpus; i++) {
+		counts->seen += per_cpu[i].seen;
+		counts->passed += per_cpu[i].passed;
+	}
+	free(per_cpu);
+	return err;
+}
+
+void prog_detach(struct prog *prog)
+{
+	if (prog->link_fd <= 0)
+		return;
+	(void)bpf_link_detach(prog->link_fd);
+	close(prog->link_fd);
+	prog->link_fd = -1;
+}
+
+void prog_close(struct prog *prog)
+{
+	prog_detach(prog);
+	if (prog->xsks_fd > 0)
+		close(prog->xsks_fd);
+	if (prog->count_fd > 0)
+		close(prog->count_fd);
+	*prog = (struct prog){ .link_fd = -1, .xsks_fd = -1, .count_fd = -1 };
+}

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* The XDP program of one port: loading, attaching, its maps. Main thread only. */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum prog_attach {
+	PROG_ATTACH_AUTO, /* native, or skb with one warning that says why */
+	PROG_ATTACH_NATIVE,
+	PROG_ATTACH_SKB,
+};
+
+/* All fds are owned; 0 or -1: none. */
+struct prog {
+	int link_fd;  /* the kernel detaches the program when the last holder of this is gone */
+	int xsks_fd;  /* XSKMAP: queue -> socket */
+	int count_fd; /* per-CPU struct millrace_counts */
+	uint32_t id;
+	bool native; /* as attached */
+};
+
+struct prog_counts {
+	uint64_t seen;	 /* frames the program was run on */
+	uint64_t passed; /* of these, given to the host's stack */
+};
+
+/*
+ * Loads one instance for `queues` RX queues and attaches it to the device by a bpf_link. Never
+ * replaces a program. Needs CAP_BPF and CAP_NET_ADMIN. Returns 0, or -errno after a message that
+ * names the device and what to do: -EBUSY another program is there, -EPERM a capability lacks,
+ * -EOPNOTSUPP and others where PROG_ATTACH_NATIVE cannot be had.
+ */
+int prog_open(struct prog *prog, const char *ifname, int ifindex, uint32_t queues,
+	      enum prog_attach attach);
+
+/* Puts the socket into the queue's slot: frames come from then on. 0 or -errno. */
+int prog_slot_set(const struct prog *prog, uint32_t queue, int xsk_fd);
+
+/* Empties the slot: frames go to the host's stack from then on. An empty slot is fine. */
+void prog_slot_clear(const struct prog *prog, uint32_t queue);
+
+/* Sums the counts of all CPUs. 0 or -errno. */
+int prog_counts(const struct prog *prog, struct prog_counts *counts);
+
+/* Detaches the program and waits until no CPU runs it; its maps stay readable. Device deleted,
+ * program not attached or already detached: fine. */
+void prog_detach(struct prog *prog);
+
+/* Detaches and closes everything; a zeroed, half-open or closed prog is fine. */
+void prog_close(struct prog *prog);

@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * The user side of the four AF_XDP rings. Each ring has one producer and one consumer, the kernel
+ * being one of them; each side of a ring belongs to one thread.
+ *
+ *	we produce: fill, TX              we consume: RX, completion
+ *	room -> take, write -> submit     ready -> peek, read -> release
+ *
+ * The shared indices are free-running 32-bit counters. Our own index is kept in 64 bits: it never
+ * wraps, so that it also counts entries since the ring was made and serves as the owner ledger's
+ * 48-bit position; its low 32 bits are what the kernel sees.
+ *
+ * Memory order, from the protocol in the kernel's net/xdp/xsk_queue.h:
+ *	producer			consumer
+ *	LOAD.acq consumer  (A)		LOAD.acq producer  (C)
+ *	STORE entries			LOAD entries
+ *	STORE.rel producer (B)		STORE.rel consumer (D)
+ * B pairs with C: entries are written before they are announced. D pairs with A: entries are read
+ * before their slots are given back.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/atomic.h"
+#include "base/layout.h"
+#include "xdp/uapi.h"
+
+/* Owner of every field: the thread that works this side of the ring. */
+struct ring {
+	uint64_t own;	    /* next index we take (producer) or read (consumer) */
+	uint32_t peer;	    /* the kernel's index as last loaded */
+	uint32_t mask;	    /* entries - 1 */
+	uint32_t *producer; /* shared with the kernel, like the next three */
+	uint32_t *consumer;
+	uint32_t *flags;
+	void *entries; /* uint64_t addresses (fill, completion) or struct xdp_desc (RX, TX) */
+};
+
+static always_inline uint32_t ring_size(const struct ring *ring)
+{
+	return ring->mask + 1;
+}
+
+static always_inline uint64_t *ring_addr(const struct ring *ring, uint64_t index)
+{
+	return (uint64_t *)ring->entries + (index & ring->mask);
+}
+
+static always_inline struct xdp_desc *ring_desc(const struct ring *ring, uint64_t index)
+{
+	return (struct xdp_desc *)ring->entries + (index & ring->mask);
+}
+
+/* Producer: free slots, at least `want` of them if the kernel has freed so many. */
+static always_inline uint32_t ring_room(struct ring *ring, uint32_t want)
+{
+	uint32_t room = ring_size(ring) - ((uint32_t)ring->own - ring->peer);
+
+	if (room >= want)
+		return room;
+	ring->peer = load_acquire(ring->consumer); /* A: pairs with the kernel's release, D */
+	return ring_size(ring) - ((uint32_t)ring->own - ring->peer);
+}
+
+/* Producer: takes `count` slots, which ring_room() has promised, and returns the first index.
+ * The entries are the kernel's only after ring_submit(). */
+static always_inline uint64_t ring_take(struct ring *ring, uint32_t count)
+{
+	uint64_t first = ring->own;
+
+	ring->own += count;
+	return first;
+}
+
+/* Producer: announces every entry taken so far. */
+static always_inline void ring_submit(struct ring *ring)
+{
+	/* B: pairs with the kernel's acquire, C. Entries and ledger are written before. */
+	store_release(ring->producer, (uint32_t)ring->own);
+}
+
+/* Consumer: entries that can be read, at least `want` of them if the kernel has written so many. */
+static always_inline uint32_t ring_ready(struct ring *ring, uint32_t want)
+{
+	uint32_t ready = ring->peer - (uint32_t)ring->own;
+
+	if (ready >= want)
+		return ready;
+	ring->peer = load_acquire(ring->producer); /* C: pairs with the kernel's release, B */
+	return ring->peer - (uint32_t)ring->own;
+}
+
+/* Consumer: the index of the first unread entry; it and the next ring_ready() - 1 may be read
+ * until they are released. */
+static always_inline uint64_t ring_peek(const struct ring *ring)
+{
+	return ring->own;
+}
+
+/* Consumer: gives `count` entries' slots back to the kernel. */
+static always_inline void ring_release(struct ring *ring, uint32_t count)
+{
+	ring->own += count;
+	/* D: pairs with the kernel's acquire, A. Entries and ledger are done with before. */
+	store_release(ring->consumer, (uint32_t)ring->own);
+}
+
+/* True if the kernel asks to be woken for this ring (XDP_USE_NEED_WAKEUP). Relaxed: the kernel
+ * sets the flag before it re-checks the ring, so a stale "no" is answered by its own re-check. */
+static always_inline bool ring_needs_wakeup(const struct ring *ring)
+{
+	return load_relaxed(ring->flags) & XDP_RING_NEED_WAKEUP;
+}

@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * The memory of one worker: a memfd with a versioned header, the owner ledger and the frames.
+ *
+ *	| header, 1 page | ledger, 8 bytes a frame | frames (the only part the kernel is given) |
+ *
+ * It is a memfd so that a later process can map it and carry on with the same sockets.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "xdp/ledger.h"
+
+#define UMEM_MAGIC   0x6d696c6c72616365ULL /* "millrace" */
+#define UMEM_VERSION 1
+
+struct umem_opts {
+	uint32_t frames;
+	uint32_t frame_size;	  /* bytes; a power of two, 2048 to the page size */
+	uint32_t headroom;	  /* bytes between the kernel's 256 and a received frame */
+	uint32_t tx_metadata_len; /* bytes of TX metadata before a sent frame; 0: none */
+	uint32_t ring_size;	  /* RX, TX and completion entries of each of its sockets */
+	uint32_t fill_size;
+	bool huge_pages; /* try; fall back to small pages with a warning */
+};
+
+/* At offset 0 of the memfd. Written once by umem_open(), before anything else can see it. */
+struct umem_header {
+	uint64_t magic;
+	uint32_t version;
+	uint32_t header_bytes;
+	uint64_t ledger_offset; /* bytes from the start of the memfd */
+	uint64_t frames_offset;
+	uint64_t total_bytes;
+	uint32_t frames;
+	uint32_t frame_size;
+	uint32_t headroom;
+	uint32_t tx_metadata_len;
+	uint32_t ring_size; /* the kernel does not tell the size of a bound socket's rings */
+	uint32_t fill_size;
+};
+
+struct umem {
+	int fd; /* the memfd; -1 or 0-initialised: closed */
+	struct umem_header *header;
+	ledger_entry *ledger;
+	uint8_t *frames;
+	uint64_t frames_bytes;
+	uint32_t frame_shift; /* log2 of the frame size */
+	bool huge_pages;      /* what it really got */
+};
+
+/* Bytes that registering such a UMEM counts against RLIMIT_MEMLOCK. */
+uint64_t umem_locked_bytes(const struct umem_opts *opts);
+
+/*
+ * Makes and maps the memory; every ledger entry says POOL. Main thread. Returns 0, or -errno after
+ * a message: -ENOMEM, -EMFILE and whatever memfd_create(2), ftruncate(2) and mmap(2) say.
+ */
+int umem_open(struct umem *umem, const struct umem_opts *opts);
+
+/* Unmaps and closes. A zeroed, half-open or closed umem is fine. The kernel keeps registered pages
+ * until the sockets are closed too. */
+void umem_close(struct umem *umem);
+
+/* The frame that an address given by the kernel lies in. The address is below frames_bytes. */
+static always_inline uint32_t umem_frame_of(const struct umem *umem, uint64_t addr)
+{
+	return (uint32_t)(addr >> umem->frame_shift);
+}
+
+/* True if the kernel may have given this address: inside the frames. */
+static always_inline bool umem_has(const struct umem *umem, uint64_t addr)
+{
+	return addr < umem->frames_bytes;
+}
+
+/* Where the frame starts, as the kernel counts: bytes from the start of the frames. */
+static always_inline uint64_t umem_addr_of(const struct umem *umem, uint32_t frame)
+{
+	return (uint64_t)frame << umem->frame_shift;
+}
+
+static always_inline void *umem_data(const struct umem *umem, uint64_t addr)
+{
+	return umem->frames + addr;
+}
