@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * txpush: send copies of the port's template. A frame keeps what was written into it while it goes
+ * round, so a template is copied only when the frame last held another port's, or none.
+ */
+#include <string.h>
+
+#include "fwd/mode.h"
+#include "fwd/worker_loop.h"
+
+static always_inline uint32_t txpush_burst(struct worker *worker, struct queue *queue)
+{
+	const struct frame_template *template = &worker->template[queue->port];
+	uint32_t count = queue_tx_room(queue);
+	uint16_t mark = (uint16_t)(queue->port + 1);
+
+	if (count > worker->batch)
+		count = worker->batch;
+	if (count > queue->tx_left)
+		count = (uint32_t)queue->tx_left;
+	if (count > worker->pool.count)
+		count = worker->pool.count;
+	if (!count)
+		return 0;
+	for (uint32_t i = 0; i < count; i++) {
+		uint32_t frame = pool_get(&worker->pool);
+		struct xdp_desc desc = {
+			.addr = ((uint64_t)frame << worker->frame_shift) + XSK_HEADROOM,
+			.len = template->len,
+		};
+
+		if (unlikely(worker->written[frame] != mark)) {
+			memcpy(umem_data(worker->umem, desc.addr), template->bytes, template->len);
+			worker->written[frame] = mark;
+		}
+		worker_send(worker, queue, &desc);
+	}
+	if (queue->tx_left != UINT64_MAX)
+		queue->tx_left -= count;
+	queue->tx_bytes += (uint64_t)count * template->len;
+	queue->unsent = true;
+	ring_submit(&queue->tx);
+	return count;
+}
+
+void mode_txpush_run(struct worker *worker)
+{
+	worker_loop(worker, txpush_burst);
+}

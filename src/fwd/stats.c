@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#include "fwd/stats.h"
+
+static const char *const drop_names[DROP_REASONS] = {
+	[DROP_RUNT] = "runt",
+	[DROP_LINK_DOWN] = "link_down",
+	[DROP_BAD_DESCRIPTOR] = "bad_descriptor",
+	[DROP_STOPPING] = "stopping",
+};
+
+const char *drop_name(enum drop_reason reason)
+{
+	return drop_names[reason];
+}
+
+int64_t worker_counts_kernel(const struct worker_counts *counts)
+{
+	int64_t kernel = 0;
+
+	for (unsigned i = 0; i < counts->queues; i++)
+		kernel += counts->queue[i].kernel;
+	return kernel;
+}
+
+int64_t worker_counts_balance(const struct worker_counts *counts)
+{
+	uint64_t found = counts->pool + counts->lost;
+
+	for (unsigned i = 0; i < counts->queues; i++) {
+		const struct queue_counts *queue = &counts->queue[i];
+
+		found += queue->fill + queue->rx + queue->tx + queue->completion;
+	}
+	return (int64_t)(counts->total - found) - worker_counts_kernel(counts);
+}

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * What a worker counts, as its readers see it. Every member of these structs is a 64-bit word: they
+ * travel through a seqlock word by word.
+ */
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "conf/conf.h"
+
+/* Why a forwarding mode discarded a frame that it had received. One line a reason: here and in
+ * drop_names (stats.c). */
+enum drop_reason {
+	DROP_RUNT,	/* under 14 bytes: no Ethernet header, and the kernel would choke on it */
+	DROP_LINK_DOWN, /* the egress device is down or gone */
+	DROP_BAD_DESCRIPTOR, /* the kernel named an address outside the frames */
+	DROP_STOPPING,	     /* still on the RX ring when the time to drain was over */
+	DROP_REASONS,
+};
+
+/* The reason as reports spell it, "link_down". */
+const char *drop_name(enum drop_reason reason);
+
+/* What became of the wake-ups for sending: calls, and how many of them gave which error. */
+enum kick_result {
+	KICK_CALLS, /* all of them */
+	KICK_AGAIN, /* EAGAIN: the kernel's batch was used up or its memory short; repeated */
+	KICK_BUSY,  /* EBUSY: the device dropped a frame (a veth whose peer is down or full) */
+	KICK_NOBUFS,
+	KICK_DOWN,  /* ENETDOWN */
+	KICK_GONE,  /* ENXIO: the device was deleted or moved away */
+	KICK_OTHER, /* anything else */
+	KICK_RESULTS,
+};
+
+/* One port's queue. Totals since start; occupancies in frames, of the moment of the snapshot. */
+struct queue_counts {
+	uint64_t rx_packets; /* taken from the RX ring */
+	uint64_t rx_bytes;
+	uint64_t tx_packets; /* completed by the kernel */
+	uint64_t tx_bytes;
+	uint64_t tx_pending; /* put on the TX ring and not completed */
+	uint64_t drops[DROP_REASONS];
+	uint64_t kicks[KICK_RESULTS];
+	uint64_t fill;
+	uint64_t rx;
+	uint64_t tx;
+	uint64_t completion;
+	int64_t kernel; /* taken by the kernel and not given back; briefly below 0, see DESIGN.md */
+};
+
+/* One worker. */
+struct worker_counts {
+	uint64_t passes;    /* of the loop, since start */
+	uint64_t total;	    /* frames there are */
+	uint64_t pool;	    /* frames in no ring */
+	uint64_t lost;	    /* frames in whose place the kernel gave back something else */
+	uint64_t reclaimed; /* frames taken back by the ledger when their port was closed */
+	uint64_t queues;    /* how many of queue[] are used */
+	struct queue_counts queue[CONF_PORTS_MAX];
+};
+
+/* Words of a worker_counts that has `queues` queues. */
+static inline size_t worker_counts_words(unsigned queues)
+{
+	return (offsetof(struct worker_counts, queue) + queues * sizeof(struct queue_counts)) /
+	       sizeof(uint64_t);
+}
+
+/* Frames that the kernel has, over all queues. */
+int64_t worker_counts_kernel(const struct worker_counts *counts);
+
+/*
+ * total - (pool + fill + rx + tx + completion + kernel + lost): 0, or a frame was leaked (positive)
+ * or doubled (negative). Frames in hand do not appear: there are none between two passes.
+ */
+int64_t worker_counts_balance(const struct worker_counts *counts);

@@ -1,0 +1,334 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#include "fwd/worker.h"
+
+#include <errno.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "fwd/worker_loop.h"
+
+/* A drain ends when nothing is left and nothing came for this long: NAPI polls that had looked up
+ * the socket before its slot was cleared have ended by then. */
+#define DRAIN_QUIET_NS (5 * NSEC_PER_MSEC)
+
+/* ... or when frames are left but nothing has moved for this long: the device is down, or holds
+ * them. In copy mode a frame is completed within microseconds of being taken. */
+#define DRAIN_STUCK_NS (300 * NSEC_PER_MSEC)
+
+/* How long worker_read() waits for an answer. A pass takes well under 1 ms; a poller that shares its
+ * CPU may be off it for a few. */
+#define ANSWER_TRIES  50
+#define ANSWER_NAP_US 200
+
+int worker_new(struct worker **result, const struct worker_opts *opts, struct umem *umem)
+{
+	uint32_t frames = umem->header->frames;
+	struct worker *worker = aligned_alloc(_Alignof(struct worker), sizeof(*worker));
+	uint32_t *pool = calloc(frames, sizeof(*pool));
+	uint16_t *written = calloc(frames, sizeof(*written));
+	int wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	int err = wake_fd < 0 ? -errno : 0;
+
+	if (!worker || !pool || !written)
+		err = -ENOMEM;
+	if (err) {
+		free(worker);
+		free(pool);
+		free(written);
+		if (wake_fd >= 0)
+			close(wake_fd);
+		return err;
+	}
+	memset(worker, 0, sizeof(*worker));
+	worker->umem = umem;
+	worker->ledger = umem->ledger;
+	worker->frames_bytes = umem->frames_bytes;
+	worker->frame_shift = umem->frame_shift;
+	worker->number = opts->number;
+	worker->cpu = opts->cpu;
+	worker->batch = opts->batch;
+	worker->poll = opts->poll;
+	worker->finite = opts->finite;
+	worker->done_fd = opts->done_fd;
+	worker->wake_fd = wake_fd;
+	worker->written = written;
+	pool_init(&worker->pool, pool, frames);
+	for (uint32_t i = frames; i-- > 0;)
+		pool_put(&worker->pool, i); /* frame 0 on top */
+	worker->pollfd[0] = (struct pollfd){ .fd = wake_fd, .events = POLLIN };
+	*result = worker;
+	return 0;
+}
+
+void worker_free(struct worker *worker)
+{
+	if (!worker)
+		return;
+	close(worker->wake_fd);
+	free(worker->pool.frame);
+	free(worker->written);
+	free(worker);
+}
+
+struct queue *worker_add(struct worker *worker, const struct xsk *xsk)
+{
+	unsigned port = worker->queues++;
+	struct queue *queue = &worker->queue[port];
+
+	*queue = (struct queue){
+		.rx = xsk->ring[XSK_RING_RX],
+		.fill = xsk->ring[XSK_RING_FILL],
+		.tx = xsk->ring[XSK_RING_TX],
+		.completion = xsk->ring[XSK_RING_COMPLETION],
+		.fd = xsk->fd,
+		.port = (uint16_t)port,
+		.tx_left = UINT64_MAX,
+	};
+	worker->pollfd[1 + port] = (struct pollfd){ .fd = xsk->fd };
+	worker_refill(worker, queue);
+	return queue;
+}
+
+int worker_start(struct worker *worker, void (*run)(struct worker *worker))
+{
+	pthread_attr_t attr;
+	cpu_set_t cpus;
+	char name[16];
+	int err;
+
+	CPU_ZERO(&cpus);
+	CPU_SET(worker->cpu, &cpus);
+	err = pthread_attr_init(&attr);
+	if (err)
+		return -err;
+	err = pthread_attr_setaffinity_np(&attr, sizeof(cpus), &cpus);
+	if (!err)
+		/* The thread's result is not used, so a function that returns nothing will do. */
+		err = pthread_create(&worker->thread, &attr, (void *(*)(void *))(void (*)(void))run,
+				     worker);
+	pthread_attr_destroy(&attr);
+	if (err)
+		return -err;
+	worker->running = true;
+	snprintf(name, sizeof(name), "poller-q%u", worker->number);
+	pthread_setname_np(worker->thread, name);
+	return 0;
+}
+
+static void wake(const struct worker *worker)
+{
+	uint64_t one = 1;
+
+	/* It can only fail when the counter is full, and then the worker is awake anyway. */
+	if (write(worker->wake_fd, &one, sizeof(one)) < 0)
+		return;
+}
+
+void worker_stop(struct worker *worker)
+{
+	store_relaxed(&worker->stop, 1); /* carries nothing but itself */
+	wake(worker);
+}
+
+void worker_join(struct worker *worker)
+{
+	if (worker->running)
+		pthread_join(worker->thread, NULL);
+	worker->running = false;
+}
+
+void worker_count(const struct worker *worker, struct worker_counts *counts)
+{
+	counts->passes = worker->passes;
+	counts->total = worker->pool.size;
+	counts->pool = worker->pool.count;
+	counts->lost = worker->lost;
+	counts->reclaimed = worker->reclaimed;
+	counts->queues = worker->queues;
+	for (unsigned i = 0; i < worker->queues; i++)
+		queue_count(&worker->queue[i], &counts->queue[i]);
+}
+
+void worker_publish(struct worker *worker)
+{
+	worker->answered = load_relaxed(&worker->asked);
+	worker_count(worker, &worker->scratch);
+	seqlock_write(&worker->seqlock, (uint64_t *)&worker->published,
+		      (const uint64_t *)&worker->scratch, worker_counts_words(worker->queues));
+	/* Pairs with load_acquire() in answered(): whoever sees the answer sees its snapshot. */
+	store_release(&worker->published_answer, worker->answered);
+}
+
+void worker_ask(struct worker *worker)
+{
+	store_relaxed(&worker->asked, worker->asked + 1);
+}
+
+static bool answered(const struct worker *worker)
+{
+	/* Both pair with the store_release()s after a publication. */
+	return load_acquire(&worker->published_answer) == worker->asked ||
+	       load_acquire(&worker->asleep);
+}
+
+void worker_read(struct worker *worker, struct worker_counts *counts)
+{
+	if (!worker->running) {
+		worker_count(worker, counts);
+		return;
+	}
+	for (unsigned i = 0; i < ANSWER_TRIES && !answered(worker); i++)
+		usleep(ANSWER_NAP_US);
+	/* The writer needs under a microsecond, rarely; so many tries fail only if it was taken off
+	 * its CPU in the middle, and then the next round finds it further on. */
+	while (seqlock_read(&worker->seqlock, (uint64_t *)counts,
+			    (const uint64_t *)&worker->published,
+			    worker_counts_words(worker->queues), 1000))
+		usleep(ANSWER_NAP_US);
+}
+
+/* What poll() shall report for a port: frames, unless they could not go on anyway; room for
+ * sending, only where the lack of it holds frames back. */
+static short wanted_events(const struct worker *worker, const struct queue *queue)
+{
+	short events = queue->held ? 0 : POLLIN;
+
+	if (queue->unsent && !queue->down && queue_tx_room(queue) < worker->batch)
+		events |= POLLOUT;
+	return events;
+}
+
+void worker_sleep(struct worker *worker, int timeout_ms)
+{
+	uint64_t count;
+
+	for (unsigned i = 0; i < worker->queues; i++) {
+		const struct queue *queue = &worker->queue[i];
+		short events = wanted_events(worker, queue);
+
+		worker->pollfd[1 + i].events = events;
+		/* Frames on a copy mode TX ring leave only when we call again; completions that a
+		 * full ring waits for wake nobody. A device that is down gets the long sleep. */
+		if (!(events & POLLOUT) && !queue->down &&
+		    (queue->unsent || queue_tx_room(queue) < worker->batch))
+			timeout_ms = WORKER_NAP_MS < timeout_ms ? WORKER_NAP_MS : timeout_ms;
+	}
+	worker_publish(worker);
+	store_release(&worker->asleep, 1); /* pairs with answered() */
+	if (poll(worker->pollfd, 1 + worker->queues, timeout_ms) > 0 && worker->pollfd[0].revents &&
+	    read(worker->wake_fd, &count, sizeof(count)) < 0)
+		worker->pollfd[0].revents = 0; /* somebody else's read: awake is all we wanted */
+	store_release(&worker->asleep, 0);
+}
+
+static bool nothing_pending(const struct worker *worker)
+{
+	for (unsigned i = 0; i < worker->queues; i++) {
+		if (queue_tx_pending(&worker->queue[i]))
+			return false;
+	}
+	return true;
+}
+
+void worker_check_done(struct worker *worker)
+{
+	uint64_t one = 1;
+
+	if (worker->done || !nothing_pending(worker))
+		return;
+	for (unsigned i = 0; i < worker->queues; i++) {
+		if (worker->queue[i].tx_left)
+			return;
+	}
+	worker->done = write(worker->done_fd, &one, sizeof(one)) == sizeof(one);
+}
+
+bool worker_drained(struct worker *worker, bool moved, uint64_t *started_ns, uint64_t *quiet_ns)
+{
+	uint64_t now_ns = clock_now_ns();
+	bool empty;
+
+	if (!*started_ns)
+		*started_ns = *quiet_ns = now_ns;
+	if (now_ns - *started_ns >= WORKER_DRAIN_MS * NSEC_PER_MSEC)
+		return true;
+	if (moved) {
+		*quiet_ns = now_ns;
+		return false;
+	}
+	empty = nothing_pending(worker);
+	if (now_ns - *quiet_ns >= (empty ? DRAIN_QUIET_NS : DRAIN_STUCK_NS))
+		return true;
+	worker_sleep(worker, WORKER_NAP_MS);
+	return false;
+}
+
+/* Every frame that the ledger says is on or beyond the port's rings, back into the pool. */
+static uint32_t take_back(struct worker *worker, unsigned port)
+{
+	uint32_t taken = 0;
+
+	for (uint32_t frame = 0; frame < worker->pool.size; frame++) {
+		enum ledger_state state = ledger_state(worker->ledger[frame]);
+
+		if (state != LEDGER_FILL && state != LEDGER_TX)
+			continue;
+		if (ledger_port(worker->ledger[frame]) != port)
+			continue;
+		ledger_write(&worker->ledger[frame], ledger_pack(LEDGER_POOL, 0, 0));
+		pool_put(&worker->pool, frame);
+		taken++;
+	}
+	return taken;
+}
+
+void worker_remove_last(struct worker *worker)
+{
+	take_back(worker, --worker->queues);
+}
+
+void worker_close_port(struct worker *worker, unsigned port)
+{
+	struct queue *queue = &worker->queue[port];
+	uint32_t left = ring_ready(&queue->rx, 1);
+
+	if (queue->closed)
+		return;
+	/* Received, but too late: they are counted as such, and the ledger has them as FILL. */
+	queue->drops[DROP_STOPPING] += left;
+	ring_release(&queue->rx, left);
+	queue_count(queue, &queue->final);
+	queue->final.fill = queue->final.rx = queue->final.tx = queue->final.completion = 0;
+	queue->final.kernel = 0;
+	queue->closed = true;
+	worker->reclaimed += take_back(worker, port);
+}
+
+uint64_t worker_audit(const struct worker *worker)
+{
+	uint8_t *times = calloc(worker->pool.size, 1);
+	uint64_t wrong = 0, in_pool = 0;
+
+	if (!times)
+		return worker->pool.size; /* nothing was proven */
+	for (uint32_t i = 0; i < worker->pool.count; i++)
+		times[worker->pool.frame[i]]++;
+	for (uint32_t frame = 0; frame < worker->pool.size; frame++) {
+		bool pool = ledger_state(worker->ledger[frame]) == LEDGER_POOL;
+
+		if (pool)
+			in_pool++;
+		if (times[frame] != (pool ? 1 : 0))
+			wrong++;
+	}
+	free(times);
+	/* Each lost frame is missing from the pool, and nothing else is. */
+	if (in_pool + worker->lost != worker->pool.size)
+		wrong++;
+	return wrong;
+}

@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * One pinned poller thread: one queue number, on every port of its forward, and all the frames of
+ * one UMEM.
+ *
+ *	             +--------- fill <---------+-------------- refill <-- pool
+ *	             v                         |                           ^
+ *	  NIC -> kernel -> rx -> mode's burst -+-> drop ------------------>+
+ *	  NIC <- kernel <- tx <------+                                     |
+ *	             |                                                     |
+ *	             +--> completion -> reap (straight to fill if it has room) 
+ *
+ * A pass: reap, receive a burst, refill, kick; then wait if nothing moved. worker_loop.h has it.
+ *
+ * A single frame is forwarded at once: nothing waits for a full burst. Nothing waits on a ring:
+ * each step does what there is room for and leaves the rest to the next pass.
+ *
+ * Egress full, hold back or drop? A patch or l2fwd port whose TX ring has no room holds RX back: a
+ * frame that cannot leave is better not taken than taken and thrown away, the kernel then drops at
+ * the earliest point, where it is cheapest, and counts it (rx_ring_full). But where the egress
+ * device is *down* the frame would wait for a link that may never come and arrive seconds late: then
+ * it is dropped and counted (link_down), so that the ingress keeps flowing and its poller can sleep.
+ */
+#pragma once
+
+#include <poll.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/layout.h"
+#include "base/seqlock.h"
+#include "fwd/frame.h"
+#include "fwd/queue.h"
+#include "fwd/stats.h"
+#include "xdp/pool.h"
+#include "xdp/umem.h"
+#include "xdp/xsk.h"
+
+/* Longest sleep, ms: the bound within which a worker notices what no fd tells it, such as a link
+ * that came back. Longer risks a slow recovery; shorter costs wake-ups while idle (10 a second cost
+ * under 0.1 % of a core here). */
+#define WORKER_SLEEP_MS 100
+
+/* Sleep, ms, while frames are with the kernel that only another call or a completion moves on, and
+ * no fd tells of either. */
+#define WORKER_NAP_MS 1
+
+struct worker {
+	/* Set before the thread starts, only read afterwards. */
+	GROUP_BEGIN(setup);
+	struct umem *umem;     /* borrowed from the daemon */
+	ledger_entry *ledger;  /* of that umem */
+	uint64_t frames_bytes; /* of that umem */
+	uint32_t frame_shift;  /* of that umem */
+	uint32_t batch;	       /* frames a port and pass */
+	unsigned queues;       /* used entries of queue[] */
+	unsigned number;       /* the queue number it serves */
+	unsigned cpu;	       /* it is pinned to */
+	bool poll;	       /* sleeps when idle; else it spins */
+	bool finite;	       /* ends by itself: txpush with a count */
+	int wake_fd;	       /* eventfd; written to end a sleep. Owned. */
+	int done_fd;	       /* eventfd of the daemon; written once a finite job is done */
+	GROUP_END(setup);
+
+	/* Owner: the worker's thread. */
+	GROUP_BEGIN(own);
+	struct pool pool;
+	uint64_t passes;
+	uint64_t lost;
+	uint64_t reclaimed; /* Owner: the daemon, after the thread has ended. */
+	uint64_t answered;  /* the last request that a snapshot answered */
+	bool done;	    /* done_fd was written */
+	GROUP_END(own);
+
+	/* Owner: the main thread. */
+	GROUP_BEGIN_APART(control);
+	uint64_t asked; /* number of the newest request for a snapshot */
+	uint32_t stop;	/* 1: drain and end */
+	GROUP_END(control);
+
+	/* Owner: the worker's thread; readers elsewhere. */
+	GROUP_BEGIN_APART(published);
+	struct seqlock seqlock;
+	uint32_t asleep;		/* the published snapshot still holds: the worker sleeps */
+	uint64_t published_answer;	/* `answered` of the snapshot below */
+	struct worker_counts published; /* under seqlock */
+	GROUP_END(published);
+
+	/* Owner: the worker's thread. Cold, or large. */
+	GROUP_BEGIN_APART(cold);
+	struct worker_counts scratch;
+	struct pollfd pollfd[CONF_PORTS_MAX + 1];
+	struct frame_template template[CONF_PORTS_MAX]; /* txpush: what each port sends */
+	uint16_t *written; /* txpush, per frame: 1 + the port whose template it holds. Owned. */
+
+	GROUP_END(cold);
+
+	/* Owner: the main thread. */
+	GROUP_BEGIN_APART(thread);
+	pthread_t thread;
+	bool running;
+	GROUP_END(thread);
+
+	/* Owner: the worker's thread; the largest part of what it touches. */
+	GROUP_BEGIN_APART(rings);
+	struct queue queue[CONF_PORTS_MAX];
+	GROUP_END(rings);
+};
+
+ASSERT_GROUP(worker, setup, 1);
+ASSERT_GROUP(worker, own, 1);
+ASSERT_GROUP(worker, control, 1);
+
+struct worker_opts {
+	unsigned number; /* the queue number it serves */
+	unsigned cpu;
+	unsigned batch; /* 1 to the ring size */
+	bool poll;
+	bool finite;
+	int done_fd;
+};
+
+/*
+ * Makes a worker over a umem that it borrows, with every frame in its pool. Main thread. Returns 0
+ * with *worker to be given to worker_free(), or -errno without a message.
+ */
+int worker_new(struct worker **worker, const struct worker_opts *opts, struct umem *umem);
+
+/* Frees a worker whose thread has ended or was never started; NULL is fine. */
+void worker_free(struct worker *worker);
+
+/*
+ * Adds a mapped socket as the worker's next port, and stocks its fill ring. The worker then owns
+ * the user side of the rings; the socket stays the daemon's. Main thread, before worker_start().
+ * Returns the queue, for the mode's own settings.
+ */
+struct queue *worker_add(struct worker *worker, const struct xsk *xsk);
+
+/* Undoes the last worker_add(), where the bind was refused: its frames return to the pool. The socket
+ * must be closed before the frames are used again. Main thread, before worker_start(). */
+void worker_remove_last(struct worker *worker);
+
+/* What worker_add() could not know before the bind. Main thread, before worker_start(). */
+static inline void worker_bound(struct queue *queue, const struct xsk *xsk)
+{
+	queue->zero_copy = xsk->zero_copy;
+}
+
+/* Starts the thread, pinned to its CPU, in `run`: a mode's. Main thread. 0 or -errno. */
+int worker_start(struct worker *worker, void (*run)(struct worker *worker));
+
+/* Tells the thread to drain and end, without waiting for it. Main thread. */
+void worker_stop(struct worker *worker);
+
+/* Waits until the thread has ended: at most WORKER_DRAIN_MS after worker_stop(). Main thread. */
+void worker_join(struct worker *worker);
+
+/* The most time a worker takes to drain, ms. What has not been completed by then is reported, not
+ * waited for; with detaching and closing it stays within the 2 s that a stop may take. */
+#define WORKER_DRAIN_MS 1000
+
+/*
+ * Asks the worker for a snapshot of now. Main thread. worker_read() gives it, or, if the worker
+ * could not answer within a few ms, the newest there is; always one consistent set.
+ */
+void worker_ask(struct worker *worker);
+void worker_read(struct worker *worker, struct worker_counts *counts);
+
+/*
+ * Takes back every frame that the ledger says the port has, and freezes its counts. Main thread,
+ * after the thread has ended and the port's program is detached, before its socket is closed; the
+ * frames must not be used before it is closed.
+ */
+void worker_close_port(struct worker *worker, unsigned port);
+
+/* Walks the ledger of a worker whose ports are all closed: how many frames are not exactly once in
+ * the pool, or lost. 0 is right. Main thread. */
+uint64_t worker_audit(const struct worker *worker);
+
+/* The counts of a worker whose thread has ended, taken now. Main thread. */
+void worker_count(const struct worker *worker, struct worker_counts *counts);
