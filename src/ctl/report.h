@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Statistics as people and programs read them. The daemon collects, these write. Main thread. */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "fwd/mode.h"
+#include "fwd/stats.h"
+#include "xdp/xsk.h"
+
+struct report_socket {
+	const char *interface;
+	unsigned queue;
+	bool native, zero_copy, need_wakeup, poll; /* as they are, not as asked */
+	const struct queue_counts *counts;
+	struct xsk_stats stats;
+};
+
+struct report_program {
+	const char *interface;
+	uint64_t seen;	      /* frames it was run on */
+	uint64_t passed;      /* of these, given to the host */
+	uint64_t unexplained; /* see report_unexplained() */
+};
+
+struct report_worker {
+	unsigned cpu;
+	struct worker_counts counts;
+};
+
+struct report {
+	const struct mode *mode;
+	uint64_t elapsed_ns;  /* since start */
+	uint64_t interval_ns; /* since the previous report */
+	unsigned sockets, programs, workers;
+	struct report_socket *socket;
+	struct report_program *program;
+	struct report_worker *worker;
+};
+
+/*
+ * Frames that the program saw and that nobody has: seen by the previous report, less what is
+ * explained by now (passed, received, dropped by the socket), never below 0. Two moments, because
+ * frames are under way between the program's count and the socket's. 0 with our own program and
+ * map; else a foreign program, a wrong map key, or a socket on another queue than the frame's, which
+ * the kernel drops uncounted.
+ */
+uint64_t report_unexplained(const struct report *report, const struct report_program *program,
+			    uint64_t seen_before);
+
+/* xdpsock's rows, rates over the interval; `before` holds the totals of the previous report, NULL
+ * for none. Returns 0, or -errno if the stream did not take them. */
+int report_text(FILE *out, const struct report *report, const struct report *before);
+
+/* One JSON object and a newline. Returns 0, -ENOMEM, or -errno if the stream did not take it. */
+int report_json(FILE *out, const struct report *report);
