@@ -1,0 +1,689 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#include "daemon.h"
+
+#include <errno.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <systemd/sd-event.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "ctl/report.h"
+#include "fwd/mode.h"
+#include "fwd/worker.h"
+#include "lane.h"
+#include "xdp/netdev.h"
+#include "xdp/opener.h"
+#include "xdp/umem.h"
+
+#define FCS_LEN 4
+
+/* txpush's destination if none is given: locally administered, so that it is nobody's. */
+static const uint8_t tx_destination[MAC_LEN] = { 0x02, 0x00, 0x00, 0x00, 0x00, 0x02 };
+#define TX_PATTERN 0x12345678U /* xdpsock's */
+
+struct daemon {
+	const struct conf *conf;
+	const struct mode *mode;
+	unsigned ports, workers;
+	struct port port[CONF_PORTS_MAX];
+	struct number_list queues; /* one worker each */
+	struct number_list cpus;   /* the one of each worker */
+	struct umem *umem;	   /* one a worker */
+	struct worker **worker;
+	struct lane *lane; /* lane[worker * ports + port] */
+	int done_fd;	   /* eventfd: workers with a finite job write to it */
+	unsigned done;	   /* how many have */
+	int watch_fd;	   /* link events */
+	sd_event *loop;
+	sd_event_source *report_timer;
+	struct report report[2]; /* the newest and the one before */
+	unsigned newest;
+	uint64_t start_ns, reported_ns;
+	int status; /* exit status */
+};
+
+static struct lane *lane_of(struct daemon *daemon, unsigned worker, unsigned port)
+{
+	return &daemon->lane[worker * daemon->ports + port];
+}
+
+/* --- what there is, and whether it fits the configuration: nothing is touched yet --- */
+
+static int query_port(struct daemon *daemon, unsigned index)
+{
+	struct netdev *netdev = &daemon->port[index].netdev;
+	const char *name = daemon->conf->ifname[index];
+	int err = netdev_query(name, netdev);
+
+	if (err == -ENODEV)
+		log_error("%s: no such interface; `ip link` lists those of this network namespace",
+			  name);
+	else if (err)
+		log_error("%s: cannot be looked up: " ERR_FORMAT, name, ERR_ARGS(err));
+	for (unsigned i = 0; !err && i < index; i++) {
+		if (daemon->port[i].netdev.ifindex != netdev->ifindex)
+			continue;
+		log_error("%s and %s are the same interface; name it once", name,
+			  daemon->conf->ifname[i]);
+		err = -EEXIST;
+	}
+	return err;
+}
+
+/* "-q all": the active RX queues, which must be the same on all ports of a forward that sends. */
+static int list_all_queues(struct daemon *daemon)
+{
+	const struct netdev *first = &daemon->port[0].netdev;
+
+	for (unsigned i = 1; i < daemon->ports; i++) {
+		const struct netdev *other = &daemon->port[i].netdev;
+
+		if (other->rx_queues == first->rx_queues)
+			continue;
+		log_error("-q all: %s has %u active RX queues and %s has %u; make them equal with "
+			  "ethtool -L, or list queues that both have",
+			  first->name, first->rx_queues, other->name, other->rx_queues);
+		return -EINVAL;
+	}
+	for (unsigned i = 0; i < first->rx_queues && i < NUMBER_LIST_MAX; i++)
+		daemon->queues.value[daemon->queues.count++] = i;
+	return 0;
+}
+
+static int check_queue(const struct daemon *daemon, const struct netdev *netdev, unsigned queue)
+{
+	if (queue >= netdev->rx_queues) {
+		log_error(
+			"%s q%u: only %u active RX queue%s (0-%u); choose one with -q, or add some with "
+			"`ethtool -L %s`",
+			netdev->name, queue, netdev->rx_queues, netdev->rx_queues == 1 ? "" : "s",
+			netdev->rx_queues - 1, netdev->name);
+		return -EINVAL;
+	}
+	if (daemon->mode->sends && queue >= netdev->tx_queues) {
+		log_error(
+			"%s q%u: no TX queue of this number (%u active), so %s could not send; choose "
+			"another with -q, or see `ethtool -L %s`",
+			netdev->name, queue, netdev->tx_queues, daemon->mode->name, netdev->name);
+		return -EINVAL;
+	}
+	return 0;
+}
+
+static int choose_queues(struct daemon *daemon)
+{
+	int err = 0;
+
+	if (daemon->conf->all_queues)
+		err = list_all_queues(daemon);
+	else
+		daemon->queues = daemon->conf->queues;
+	for (unsigned i = 0; !err && i < daemon->queues.count; i++) {
+		for (unsigned j = 0; !err && j < daemon->ports; j++)
+			err = check_queue(daemon, &daemon->port[j].netdev, daemon->queues.value[i]);
+	}
+	return err;
+}
+
+/* CPUs of the workers: those asked for, each of which must be ours to use, or all of ours. */
+static int choose_cpus(struct daemon *daemon)
+{
+	const struct number_list *wanted = &daemon->conf->cpus;
+	struct number_list *cpus = &daemon->cpus;
+	cpu_set_t allowed;
+
+	if (sched_getaffinity(0, sizeof(allowed), &allowed)) {
+		int err = -errno;
+
+		log_error("the allowed CPUs cannot be read: " ERR_FORMAT, ERR_ARGS(err));
+		return err;
+	}
+	for (unsigned i = 0; i < wanted->count; i++) {
+		unsigned cpu = wanted->value[i];
+
+		if (cpu >= CPU_SETSIZE || !CPU_ISSET(cpu, &allowed)) {
+			log_error("--cpus: CPU %u does not exist or is not allowed here; "
+				  "`taskset -cp $$` lists those that are",
+				  cpu);
+			return -EINVAL;
+		}
+	}
+	*cpus = *wanted;
+	for (unsigned cpu = 0; !wanted->count && cpu < CPU_SETSIZE; cpu++) {
+		if (CPU_ISSET(cpu, &allowed) && cpus->count < NUMBER_LIST_MAX)
+			cpus->value[cpus->count++] = cpu;
+	}
+	if (cpus->count < daemon->queues.count)
+		log_warning("%u workers share %u CPU%s; give each its own with --cpus",
+			    daemon->queues.count, cpus->count, cpus->count == 1 ? "" : "s");
+	return 0;
+}
+
+static int survey(struct daemon *daemon)
+{
+	int err = 0;
+
+	for (unsigned i = 0; !err && i < daemon->conf->ports; i++) {
+		err = query_port(daemon, i);
+		daemon->ports++;
+	}
+	if (!err)
+		err = choose_queues(daemon);
+	if (!err)
+		err = choose_cpus(daemon);
+	return err;
+}
+
+/* --- opening --- */
+
+static struct umem_opts umem_opts_of(const struct daemon *daemon)
+{
+	const struct conf *conf = daemon->conf;
+
+	return (struct umem_opts){
+		.frames = conf->frames_per_queue * daemon->ports,
+		.frame_size = conf->frame_size,
+		.ring_size = conf->ring_size,
+		.fill_size = 2 * conf->ring_size,
+		.huge_pages = conf->huge_pages,
+	};
+}
+
+static int allocate(struct daemon *daemon)
+{
+	unsigned lanes = daemon->queues.count * daemon->ports;
+
+	daemon->umem = calloc(daemon->queues.count, sizeof(*daemon->umem));
+	daemon->worker = calloc(daemon->queues.count, sizeof(*daemon->worker));
+	daemon->lane = calloc(lanes, sizeof(*daemon->lane));
+	for (int i = 0; i < 2; i++) {
+		struct report *report = &daemon->report[i];
+
+		report->socket = calloc(lanes, sizeof(*report->socket));
+		report->program = calloc(daemon->ports, sizeof(*report->program));
+		report->worker = calloc(daemon->queues.count, sizeof(*report->worker));
+		if (!report->socket || !report->program || !report->worker)
+			return -ENOMEM;
+	}
+	return daemon->umem && daemon->worker && daemon->lane ? 0 : -ENOMEM;
+}
+
+static int attach_ports(struct daemon *daemon)
+{
+	static const enum prog_attach attach_of[] = {
+		[CONF_ATTACH_AUTO] = PROG_ATTACH_AUTO,
+		[CONF_ATTACH_NATIVE] = PROG_ATTACH_NATIVE,
+		[CONF_ATTACH_SKB] = PROG_ATTACH_SKB,
+	};
+
+	for (unsigned i = 0; i < daemon->ports; i++) {
+		struct port *port = &daemon->port[i];
+		struct opener_attach request = {
+			.ifname = port->netdev.name,
+			.ifindex = port->netdev.ifindex,
+			.queues = port->netdev.rx_queues,
+			.attach = attach_of[daemon->conf->attach],
+		};
+		int err = opener_attach(&request, &port->prog);
+
+		if (err)
+			return err;
+		if (!daemon->mode->promiscuous)
+			continue;
+		port->promiscuous_fd = opener_promiscuous(port->netdev.name, port->netdev.ifindex);
+		if (port->promiscuous_fd < 0)
+			return port->promiscuous_fd;
+	}
+	return 0;
+}
+
+/* txpush: what each port of the worker sends, and how much of the total is its share. */
+static void prepare_tx(struct daemon *daemon, struct worker *worker)
+{
+	const struct conf *conf = daemon->conf;
+	uint64_t shares = (uint64_t)daemon->queues.count * daemon->ports;
+	uint64_t share = (uint64_t)daemon->workers * daemon->ports;
+
+	for (unsigned i = 0; i < daemon->ports; i++, share++) {
+		struct frame_opts opts = { .len = conf->tx_size - FCS_LEN, .pattern = TX_PATTERN };
+
+		memcpy(opts.dst, tx_destination, MAC_LEN);
+		memcpy(opts.src, daemon->port[i].netdev.mac, MAC_LEN);
+		frame_build(&worker->template[i], &opts);
+		if (conf->tx_count)
+			worker->queue[i].tx_left =
+				conf->tx_count / shares + (share < conf->tx_count % shares ? 1 : 0);
+	}
+}
+
+static int open_lanes(struct daemon *daemon, struct worker *worker)
+{
+	for (unsigned i = 0; i < daemon->ports; i++) {
+		struct lane_opts opts = {
+			.port = &daemon->port[i],
+			.worker = worker,
+			.ring_size = daemon->conf->ring_size,
+			.zero_copy = daemon->conf->zero_copy,
+			.peers = lane_of(daemon, daemon->workers, 0),
+			.peer_count = i,
+		};
+		int err = lane_open(lane_of(daemon, daemon->workers, i), &opts);
+
+		if (err)
+			return err;
+	}
+	return 0;
+}
+
+static int open_worker(struct daemon *daemon)
+{
+	unsigned index = daemon->workers;
+	struct umem *umem = &daemon->umem[index];
+	struct umem_opts umem_opts = umem_opts_of(daemon);
+	struct worker_opts opts = {
+		.number = daemon->queues.value[index],
+		.cpu = daemon->cpus.value[index % daemon->cpus.count],
+		.batch = daemon->conf->batch,
+		.poll = daemon->conf->poll,
+		.finite = daemon->conf->tx_count > 0,
+		.done_fd = daemon->done_fd,
+	};
+	int err = umem_open(umem, &umem_opts);
+
+	if (err)
+		return err;
+	err = worker_new(&daemon->worker[index], &opts, umem);
+	if (err) {
+		log_error("queue %u: no worker: " ERR_FORMAT, opts.number, ERR_ARGS(err));
+		return err;
+	}
+	err = open_lanes(daemon, daemon->worker[index]);
+	if (!err && !daemon->mode->receives)
+		prepare_tx(daemon, daemon->worker[index]);
+	daemon->workers++; /* also if a lane failed: closing must find the others */
+	return err;
+}
+
+static int open_all(struct daemon *daemon)
+{
+	struct umem_opts umem_opts = umem_opts_of(daemon);
+	int err;
+
+	daemon->done_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (daemon->done_fd < 0 || allocate(daemon)) {
+		log_error("out of memory or file descriptors");
+		return -ENOMEM;
+	}
+	err = opener_memlock(umem_locked_bytes(&umem_opts) * daemon->queues.count);
+	if (!err)
+		err = attach_ports(daemon);
+	while (!err && daemon->workers < daemon->queues.count)
+		err = open_worker(daemon);
+	if (!err && !daemon->conf->keep_privileges)
+		err = opener_drop_privileges();
+	return err;
+}
+
+/* --- reports --- */
+
+static void collect_sockets(struct daemon *daemon, struct report *report, unsigned worker)
+{
+	const struct worker_counts *counts = &report->worker[worker].counts;
+
+	for (unsigned i = 0; i < counts->queues; i++) {
+		struct lane *lane = lane_of(daemon, worker, i);
+		const struct port *port = &daemon->port[i];
+
+		if (lane->xsk.fd > 0)
+			(void)xsk_stats(&lane->xsk, &lane->stats);
+		report->socket[report->sockets++] = (struct report_socket){
+			.interface = port->netdev.name,
+			.queue = daemon->worker[worker]->number,
+			.native = port->prog.native,
+			.zero_copy = lane->xsk.zero_copy,
+			.need_wakeup = lane->xsk.need_wakeup,
+			.poll = daemon->worker[worker]->poll,
+			.counts = &counts->queue[i],
+			.stats = lane->stats,
+		};
+	}
+}
+
+static void collect_programs(struct daemon *daemon, struct report *report, bool final)
+{
+	const struct report *before = &daemon->report[!daemon->newest];
+
+	for (unsigned i = 0; i < daemon->ports; i++) {
+		struct report_program *program = &report->program[i];
+		struct prog_counts counts = { before->program[i].seen, before->program[i].passed };
+
+		(void)prog_counts(&daemon->port[i].prog, &counts);
+		program->interface = daemon->port[i].netdev.name;
+		program->seen = counts.seen;
+		program->passed = counts.passed;
+		program->unexplained = report_unexplained(
+			report, program, final ? counts.seen : before->program[i].seen);
+	}
+	report->programs = daemon->ports;
+}
+
+/* Fills the older of the two reports with what is now, and makes it the newest. */
+static const struct report *collect(struct daemon *daemon, bool final)
+{
+	struct report *report = &daemon->report[!daemon->newest];
+	uint64_t now_ns;
+
+	daemon->newest = !daemon->newest;
+	for (unsigned i = 0; i < daemon->workers; i++)
+		worker_ask(daemon->worker[i]);
+	report->sockets = 0;
+	for (unsigned i = 0; i < daemon->workers; i++) {
+		worker_read(daemon->worker[i], &report->worker[i].counts);
+		report->worker[i].cpu = daemon->worker[i]->cpu;
+	}
+	for (unsigned i = 0; i < daemon->workers; i++)
+		collect_sockets(daemon, report, i);
+	collect_programs(daemon, report, final);
+	report->workers = daemon->workers;
+	report->mode = daemon->mode;
+	now_ns = clock_now_ns();
+	report->elapsed_ns = now_ns - daemon->start_ns;
+	report->interval_ns = now_ns - daemon->reported_ns;
+	daemon->reported_ns = now_ns;
+	return report;
+}
+
+/* Prints a report; a standard output that takes no more ends the daemon. */
+static void report_now(struct daemon *daemon, bool final)
+{
+	const struct report *report = collect(daemon, final);
+	const struct report *before = &daemon->report[!daemon->newest];
+	int err;
+
+	if (daemon->conf->json)
+		err = report_json(stdout, report);
+	else
+		err = report_text(stdout, report, before->sockets ? before : NULL);
+	if (!err)
+		return;
+	if (!daemon->status)
+		log_error("standard output takes no report: " ERR_FORMAT, ERR_ARGS(err));
+	daemon->status = 1;
+	if (!final)
+		sd_event_exit(daemon->loop, 0);
+}
+
+/* --- running --- */
+
+static void announce(struct daemon *daemon)
+{
+	for (unsigned i = 0; i < daemon->workers; i++) {
+		for (unsigned j = 0; j < daemon->ports; j++) {
+			const struct lane *lane = lane_of(daemon, i, j);
+
+			log_info("%s q%u: %s, %s, %s, cpu %u, worker %u",
+				 daemon->port[j].netdev.name, daemon->worker[i]->number,
+				 daemon->port[j].prog.native ? "native" : "skb",
+				 lane->xsk.zero_copy ? "zero-copy" : "copy",
+				 lane->xsk.need_wakeup ? "need_wakeup" : "no need_wakeup",
+				 daemon->worker[i]->cpu, i);
+		}
+	}
+}
+
+/* Frames come from here on. */
+static int open_slots(struct daemon *daemon)
+{
+	for (unsigned i = 0; i < daemon->workers; i++) {
+		for (unsigned j = 0; daemon->mode->receives && j < daemon->ports; j++) {
+			int err = prog_slot_set(&daemon->port[j].prog, daemon->worker[i]->number,
+						lane_of(daemon, i, j)->xsk.fd);
+
+			if (!err)
+				continue;
+			log_error("%s q%u: the socket is not taken into the XSKMAP: " ERR_FORMAT,
+				  daemon->port[j].netdev.name, daemon->worker[i]->number,
+				  ERR_ARGS(err));
+			return err;
+		}
+	}
+	return 0;
+}
+
+static int start_workers(struct daemon *daemon)
+{
+	for (unsigned i = 0; i < daemon->workers; i++) {
+		int err = worker_start(daemon->worker[i], daemon->mode->run);
+
+		if (!err)
+			continue;
+		log_error("queue %u: no thread on CPU %u: " ERR_FORMAT, daemon->worker[i]->number,
+			  daemon->worker[i]->cpu, ERR_ARGS(err));
+		return err;
+	}
+	return 0;
+}
+
+static int on_signal(sd_event_source *source, const struct signalfd_siginfo *info, void *context)
+{
+	(void)source, (void)info;
+	return sd_event_exit(((struct daemon *)context)->loop, 0);
+}
+
+static int on_report(sd_event_source *source, uint64_t due_us, void *context)
+{
+	struct daemon *daemon = context;
+
+	report_now(daemon, false);
+	/* The next one a whole interval after this one was due, so that reports do not drift. */
+	sd_event_source_set_time(source, due_us + daemon->conf->interval_s * 1000000ULL);
+	return sd_event_source_set_enabled(source, SD_EVENT_ONESHOT);
+}
+
+static int on_duration(sd_event_source *source, uint64_t due_us, void *context)
+{
+	(void)source, (void)due_us;
+	return sd_event_exit(((struct daemon *)context)->loop, 0);
+}
+
+static int on_done(sd_event_source *source, int fd, uint32_t events, void *context)
+{
+	struct daemon *daemon = context;
+	uint64_t count;
+
+	(void)source, (void)events;
+	if (read(fd, &count, sizeof(count)) == sizeof(count))
+		daemon->done += (unsigned)count;
+	return daemon->done >= daemon->workers ? sd_event_exit(daemon->loop, 0) : 0;
+}
+
+static void on_gone(int ifindex, void *context)
+{
+	struct daemon *daemon = context;
+
+	for (unsigned i = 0; i < daemon->ports; i++) {
+		const struct netdev *netdev = &daemon->port[i].netdev;
+
+		if (netdev->ifindex != ifindex)
+			continue;
+		log_error("%s: the device is gone (deleted, or moved to another network namespace)",
+			  netdev->name);
+		daemon->status = 1;
+		sd_event_exit(daemon->loop, 0);
+	}
+}
+
+static int on_link_event(sd_event_source *source, int fd, uint32_t events, void *context)
+{
+	struct daemon *daemon = context;
+
+	(void)source, (void)events;
+	if (netdev_watch_read(fd, on_gone, context) != -ENOBUFS)
+		return 0;
+	for (unsigned i = 0; i < daemon->ports; i++) {
+		if (!netdev_exists(daemon->port[i].netdev.ifindex))
+			on_gone(daemon->port[i].netdev.ifindex, context);
+	}
+	return 0;
+}
+
+static int open_loop(struct daemon *daemon)
+{
+	const struct conf *conf = daemon->conf;
+	/* 1 us: reports are compared with each other, so they had better be on time. */
+	const uint64_t accuracy_us = 1;
+	uint64_t now_us;
+	int err;
+
+	daemon->watch_fd = netdev_watch_open();
+	if (daemon->watch_fd < 0)
+		return daemon->watch_fd;
+	err = sd_event_new(&daemon->loop);
+	if (err >= 0)
+		err = sd_event_now(daemon->loop, CLOCK_MONOTONIC, &now_us);
+	if (err >= 0)
+		err = sd_event_add_signal(daemon->loop, NULL, SIGINT, on_signal, daemon);
+	if (err >= 0)
+		err = sd_event_add_signal(daemon->loop, NULL, SIGTERM, on_signal, daemon);
+	if (err >= 0)
+		err = sd_event_add_io(daemon->loop, NULL, daemon->watch_fd, EPOLLIN, on_link_event,
+				      daemon);
+	if (err >= 0)
+		err = sd_event_add_io(daemon->loop, NULL, daemon->done_fd, EPOLLIN, on_done,
+				      daemon);
+	if (err >= 0)
+		err = sd_event_add_time(daemon->loop, &daemon->report_timer, CLOCK_MONOTONIC,
+					now_us + conf->interval_s * 1000000ULL, accuracy_us,
+					on_report, daemon);
+	if (err >= 0 && conf->duration_s)
+		err = sd_event_add_time(daemon->loop, NULL, CLOCK_MONOTONIC,
+					now_us + conf->duration_s * 1000000ULL, accuracy_us,
+					on_duration, daemon);
+	return err < 0 ? err : 0;
+}
+
+static int run(struct daemon *daemon)
+{
+	int err = open_loop(daemon);
+
+	if (err) {
+		log_error("no event loop: " ERR_FORMAT, ERR_ARGS(err));
+		return err;
+	}
+	err = start_workers(daemon);
+	if (!err)
+		err = open_slots(daemon);
+	if (err)
+		return err;
+	announce(daemon);
+	log_info("forwarding");
+	daemon->start_ns = daemon->reported_ns = clock_now_ns();
+	err = sd_event_loop(daemon->loop);
+	if (err < 0)
+		log_error("event loop: " ERR_FORMAT, ERR_ARGS(err));
+	return err < 0 ? err : 0;
+}
+
+/* --- closing --- */
+
+/* No frame comes any more, those under way go out, no program is left. */
+static void stop_workers(struct daemon *daemon)
+{
+	for (unsigned i = 0; i < daemon->workers; i++) {
+		for (unsigned j = 0; j < daemon->ports; j++)
+			prog_slot_clear(&daemon->port[j].prog, daemon->worker[i]->number);
+	}
+	for (unsigned i = 0; i < daemon->workers; i++)
+		worker_stop(daemon->worker[i]);
+	for (unsigned i = 0; i < daemon->workers; i++)
+		worker_join(daemon->worker[i]);
+	for (unsigned i = 0; i < daemon->ports; i++)
+		prog_detach(&daemon->port[i].prog);
+}
+
+/* Every frame back from every socket, by the ledger, before the sockets go. */
+static void close_lanes(struct daemon *daemon)
+{
+	uint64_t pending = 0, wrong = 0;
+
+	for (unsigned i = 0; i < daemon->workers; i++) {
+		struct worker *worker = daemon->worker[i];
+
+		for (unsigned j = 0; j < worker->queues; j++) {
+			struct lane *lane = lane_of(daemon, i, j);
+
+			worker_close_port(worker, j);
+			pending += worker->queue[j].final.tx_pending;
+			(void)xsk_stats(&lane->xsk, &lane->stats);
+			xsk_close(&lane->xsk);
+		}
+		wrong += worker_audit(worker);
+	}
+	if (pending)
+		log_warning("%llu frames not completed: the device is down, gone, or holds them",
+			    (unsigned long long)pending);
+	if (wrong)
+		log_error("%llu frames are not where the owner ledger has them; please report this",
+			  (unsigned long long)wrong);
+}
+
+static void close_all(struct daemon *daemon)
+{
+	for (unsigned i = 0; i < daemon->workers; i++) {
+		worker_free(daemon->worker[i]);
+		umem_close(&daemon->umem[i]);
+	}
+	for (unsigned i = 0; i < daemon->ports; i++) {
+		prog_close(&daemon->port[i].prog);
+		if (daemon->port[i].promiscuous_fd > 0)
+			close(daemon->port[i].promiscuous_fd);
+	}
+	for (int i = 0; i < 2; i++) {
+		free(daemon->report[i].socket);
+		free(daemon->report[i].program);
+		free(daemon->report[i].worker);
+	}
+	free(daemon->umem);
+	free(daemon->worker);
+	free(daemon->lane);
+	sd_event_source_unref(daemon->report_timer);
+	sd_event_unref(daemon->loop);
+	if (daemon->watch_fd > 0)
+		close(daemon->watch_fd);
+	if (daemon->done_fd > 0)
+		close(daemon->done_fd);
+}
+
+int daemon_run(const struct conf *conf)
+{
+	struct daemon *daemon = calloc(1, sizeof(*daemon));
+	int err, status;
+
+	if (!daemon) {
+		log_error("out of memory");
+		return 1;
+	}
+	daemon->conf = conf;
+	daemon->mode = mode_of(conf->mode);
+	err = survey(daemon);
+	if (!err)
+		err = open_all(daemon);
+	if (!err)
+		err = run(daemon);
+	stop_workers(daemon);
+	close_lanes(daemon);
+	if (daemon->start_ns)
+		report_now(daemon, true);
+	close_all(daemon);
+	/* Interrupted while opening: that is an end as asked, if an early one. */
+	status = err && err != -EINTR ? 1 : daemon->status;
+	free(daemon);
+	return status;
+}

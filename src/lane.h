@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* One socket of one worker on one port: where a port and a worker cross. Main thread. */
+#pragma once
+
+#include "conf/conf.h"
+#include "fwd/worker.h"
+#include "xdp/netdev.h"
+#include "xdp/prog.h"
+#include "xdp/xsk.h"
+
+/* One interface that is forwarded. */
+struct port {
+	struct netdev netdev;
+	struct prog prog;
+	int promiscuous_fd; /* 0 or -1: not asked for */
+};
+
+struct lane {
+	struct xsk xsk;
+	struct xsk_stats stats; /* as last read; final once the socket is closed */
+};
+
+struct lane_opts {
+	const struct port *port; /* attached */
+	struct worker *worker;
+	uint32_t ring_size;
+	enum conf_zero_copy zero_copy;
+	const struct lane *peers; /* the worker's lanes opened so far: they may share a UMEM */
+	unsigned peer_count;
+};
+
+/*
+ * Makes the worker's socket on the port, stocks its fill ring and binds it: zero-copy or copy, as
+ * asked and as can be had. A queue that was closed a moment ago is retried for up to 2 s. Returns 0
+ * or -errno after a message; -EINTR, without one, if a signal to end is pending.
+ */
+int lane_open(struct lane *lane, const struct lane_opts *opts);
