@@ -302,7 +302,7 @@ static int apply_version(struct parse *parse, const struct option_row *row, cons
 }
 
 /* clang-format off */
-static const struct option_row rows[] = {
+static const struct option_row option_rows[] = {
 	{ 'r', "rxdrop", NULL, NULL,
 	  "receive and discard (the default mode)", apply_rxdrop, 0, 0 },
 	{ 't', "txonly", "txpush", NULL,
@@ -350,7 +350,7 @@ static const struct option_row rows[] = {
 	{ 0, "huge-pages", NULL, NULL,
 	  "put the frames on huge pages if there are any", apply_huge_pages, 0, 0 },
 	{ 0, "json", NULL, NULL,
-	  "report one JSON object a line instead of rows", apply_json, 0, 0 },
+	  "report one JSON object a line instead of option_rows", apply_json, 0, 0 },
 	{ 0, "keep-privileges", NULL, NULL,
 	  "do not drop all capabilities before forwarding", apply_keep_privileges, 0, 0 },
 	{ 'h', "help", NULL, NULL, "print this and end", apply_help, 0, 0 },
@@ -358,7 +358,7 @@ static const struct option_row rows[] = {
 };
 /* clang-format on */
 
-#define ROWS (sizeof(rows) / sizeof(rows[0]))
+#define ROWS (sizeof(option_rows) / sizeof(option_rows[0]))
 
 /* getopt_long() returns LONG_BASE + row for a long option, so that one switch serves both. */
 #define LONG_BASE 256
@@ -367,16 +367,17 @@ static void getopt_tables(char *letters, struct option *longs)
 {
 	*letters++ = ':'; /* tell a missing value from an unknown option */
 	for (size_t i = 0; i < ROWS; i++) {
-		int has_value = rows[i].value ? required_argument : no_argument;
+		int has_value = option_rows[i].value ? required_argument : no_argument;
 
-		if (rows[i].letter) {
-			*letters++ = rows[i].letter;
-			if (rows[i].value)
+		if (option_rows[i].letter) {
+			*letters++ = option_rows[i].letter;
+			if (option_rows[i].value)
 				*letters++ = ':';
 		}
-		*longs++ = (struct option){ rows[i].name, has_value, NULL, LONG_BASE + (int)i };
-		if (rows[i].alias)
-			*longs++ = (struct option){ rows[i].alias, has_value, NULL,
+		*longs++ =
+			(struct option){ option_rows[i].name, has_value, NULL, LONG_BASE + (int)i };
+		if (option_rows[i].alias)
+			*longs++ = (struct option){ option_rows[i].alias, has_value, NULL,
 						    LONG_BASE + (int)i };
 	}
 	*letters = '\0';
@@ -386,10 +387,10 @@ static void getopt_tables(char *letters, struct option *longs)
 static const struct option_row *row_of(int code)
 {
 	if (code >= LONG_BASE)
-		return &rows[code - LONG_BASE];
+		return &option_rows[code - LONG_BASE];
 	for (size_t i = 0; i < ROWS; i++) {
-		if (rows[i].letter == code)
-			return &rows[i];
+		if (option_rows[i].letter == code)
+			return &option_rows[i];
 	}
 	return NULL;
 }
@@ -463,7 +464,7 @@ static int fail_unknown(struct parse *parse, char **argv)
 	if (optopt > 0 && optopt < LONG_BASE)
 		return fail(parse, "-%c: unknown option; see millraced --help", optopt);
 	if (optopt >= LONG_BASE)
-		return fail(parse, "--%s takes no value", rows[optopt - LONG_BASE].name);
+		return fail(parse, "--%s takes no value", option_rows[optopt - LONG_BASE].name);
 	return fail(parse, "%s: unknown option; see millraced --help", argv[optind - 1]);
 }
 
@@ -520,15 +521,17 @@ void options_help(FILE *out)
 		char names[64];
 		int len = 0;
 
-		if (rows[i].letter)
-			len = snprintf(names, sizeof(names), "-%c, ", rows[i].letter);
+		if (option_rows[i].letter)
+			len = snprintf(names, sizeof(names), "-%c, ", option_rows[i].letter);
 		else
 			len = snprintf(names, sizeof(names), "    ");
-		len += snprintf(names + len, sizeof(names) - (size_t)len, "--%s%s%s", rows[i].name,
-				rows[i].value ? "=" : "", rows[i].value ? rows[i].value : "");
-		if (rows[i].alias)
-			snprintf(names + len, sizeof(names) - (size_t)len, ", --%s", rows[i].alias);
-		fprintf(out, "  %-28s %s\n", names, rows[i].help);
+		len += snprintf(names + len, sizeof(names) - (size_t)len, "--%s%s%s",
+				option_rows[i].name, option_rows[i].value ? "=" : "",
+				option_rows[i].value ? option_rows[i].value : "");
+		if (option_rows[i].alias)
+			snprintf(names + len, sizeof(names) - (size_t)len, ", --%s",
+				 option_rows[i].alias);
+		fprintf(out, "  %-28s %s\n", names, option_rows[i].help);
 	}
 	fputs("\nExit status: 0 ended as asked, 1 this host refused or a device went away, 2 usage.\n",
 	      out);

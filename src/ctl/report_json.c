@@ -72,7 +72,7 @@ static json_t *worker_json(const struct report_worker *worker)
 	json_object_set_new(object, "total", integer(counts->total));
 	json_object_set_new(object, "pool", integer(counts->pool));
 	json_object_set_new(object, "kernel", json_integer(worker_counts_kernel(counts)));
-	json_object_set_new(object, "lost", integer(counts->lost));
+	json_object_set_new(object, "lost", integer(worker_counts_lost(counts)));
 	json_object_set_new(object, "reclaimed", integer(counts->reclaimed));
 	json_object_set_new(object, "balance", json_integer(worker_counts_balance(counts)));
 	return object;

@@ -25,10 +25,8 @@ static inline COLD uint32_t forward_discard(struct worker *worker, struct queue 
 		const struct xdp_desc *desc = ring_desc(&ingress->rx, first + i);
 
 		ingress->rx_bytes += desc->len;
-		if (worker_knows(worker, desc->addr))
+		if (worker_knows(worker, ingress, desc->addr))
 			forward_drop(worker, ingress, desc->addr, DROP_LINK_DOWN);
-		else
-			ingress->drops[DROP_BAD_DESCRIPTOR]++;
 	}
 	ring_release(&ingress->rx, count);
 	return count;
@@ -62,10 +60,8 @@ static always_inline uint32_t forward_burst(struct worker *worker, struct queue 
 		const struct xdp_desc *desc = ring_desc(&ingress->rx, first + i);
 
 		rx_bytes += desc->len;
-		if (unlikely(!worker_knows(worker, desc->addr))) {
-			ingress->drops[DROP_BAD_DESCRIPTOR]++;
+		if (unlikely(!worker_knows(worker, ingress, desc->addr)))
 			continue;
-		}
 		if (unlikely(desc->len < ETHER_HEADER_LEN)) {
 			forward_drop(worker, ingress, desc->addr, DROP_RUNT);
 			continue;

@@ -17,10 +17,8 @@ static always_inline uint32_t rxdrop_burst(struct worker *worker, struct queue *
 		const struct xdp_desc *desc = ring_desc(&queue->rx, first + i);
 
 		bytes += desc->len;
-		if (likely(worker_knows(worker, desc->addr)))
+		if (likely(worker_knows(worker, queue, desc->addr)))
 			worker_return(worker, queue, desc->addr);
-		else
-			queue->drops[DROP_BAD_DESCRIPTOR]++;
 	}
 	ring_release(&queue->rx, count);
 	queue->rx_bytes += bytes;

@@ -106,6 +106,7 @@ void queue_count(const struct queue *queue, struct queue_counts *counts)
 	counts->tx_pending = (uint32_t)queue->tx.own - completion_producer;
 	counts->tx_packets = queue->tx.own - counts->tx_pending;
 	counts->tx_bytes = queue->tx_bytes - pending_bytes(queue, counts->tx_pending);
+	counts->lost = queue->lost;
 	memcpy(counts->drops, queue->drops, sizeof(counts->drops));
 	memcpy(counts->kicks, queue->kicks, sizeof(counts->kicks));
 }

@@ -41,6 +41,7 @@ struct queue {
 	GROUP_BEGIN(rare);
 	uint64_t drops[DROP_REASONS];
 	uint64_t kicks[KICK_RESULTS];
+	uint64_t lost; /* frames in whose place the kernel gave back something else */
 	struct queue_counts final;
 	GROUP_END(rare);
 };

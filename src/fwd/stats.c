@@ -22,9 +22,18 @@ int64_t worker_counts_kernel(const struct worker_counts *counts)
 	return kernel;
 }
 
+uint64_t worker_counts_lost(const struct worker_counts *counts)
+{
+	uint64_t lost = 0;
+
+	for (unsigned i = 0; i < counts->queues; i++)
+		lost += counts->queue[i].lost;
+	return lost;
+}
+
 int64_t worker_counts_balance(const struct worker_counts *counts)
 {
-	uint64_t found = counts->pool + counts->lost;
+	uint64_t found = counts->pool + worker_counts_lost(counts);
 
 	for (unsigned i = 0; i < counts->queues; i++) {
 		const struct queue_counts *queue = &counts->queue[i];

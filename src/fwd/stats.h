@@ -15,7 +15,7 @@
 enum drop_reason {
 	DROP_RUNT,	/* under 14 bytes: no Ethernet header, and the kernel would choke on it */
 	DROP_LINK_DOWN, /* the egress device is down or gone */
-	DROP_BAD_DESCRIPTOR, /* the kernel named an address outside the frames */
+	DROP_BAD_DESCRIPTOR, /* the kernel named an address outside the frames, received or completed */
 	DROP_STOPPING,	     /* still on the RX ring when the time to drain was over */
 	DROP_REASONS,
 };
@@ -48,6 +48,7 @@ struct queue_counts {
 	uint64_t rx;
 	uint64_t tx;
 	uint64_t completion;
+	uint64_t lost;	/* frames in whose place the kernel gave back something else */
 	int64_t kernel; /* taken by the kernel and not given back; briefly below 0, see DESIGN.md */
 };
 
@@ -69,8 +70,9 @@ static inline size_t worker_counts_words(unsigned queues)
 	       sizeof(uint64_t);
 }
 
-/* Frames that the kernel has, over all queues. */
+/* Frames that the kernel has, and frames that are lost until their port is closed, over all queues. */
 int64_t worker_counts_kernel(const struct worker_counts *counts);
+uint64_t worker_counts_lost(const struct worker_counts *counts);
 
 /*
  * total - (pool + fill + rx + tx + completion + kernel + lost): 0, or a frame was leaked (positive)

@@ -67,7 +67,6 @@ struct worker {
 	GROUP_BEGIN(own);
 	struct pool pool;
 	uint64_t passes;
-	uint64_t lost;
 	uint64_t reclaimed; /* Owner: the daemon, after the thread has ended. */
 	uint64_t answered;  /* the last request that a snapshot answered */
 	bool done;	    /* done_fd was written */
@@ -168,14 +167,15 @@ void worker_ask(struct worker *worker);
 void worker_read(struct worker *worker, struct worker_counts *counts);
 
 /*
- * Takes back every frame that the ledger says the port has, and freezes its counts. Main thread,
+ * Takes back every frame that the ledger says the port has, lost ones too, and freezes its counts,
+ * with nothing on its rings any more. Main thread,
  * after the thread has ended and the port's program is detached, before its socket is closed; the
  * frames must not be used before it is closed.
  */
 void worker_close_port(struct worker *worker, unsigned port);
 
 /* Walks the ledger of a worker whose ports are all closed: how many frames are not exactly once in
- * the pool, or lost. 0 is right. Main thread. */
+ * the pool. 0 is right. Main thread. */
 uint64_t worker_audit(const struct worker *worker);
 
 /* The counts of a worker whose thread has ended, taken now. Main thread. */

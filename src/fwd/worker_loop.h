@@ -40,13 +40,15 @@ static always_inline void worker_return(struct worker *worker, struct queue *que
 	}
 }
 
-/* True if the kernel may name this address. If not, some frame's address will never be seen again:
- * it is counted as lost, here and nowhere else. */
-static always_inline bool worker_knows(struct worker *worker, uint64_t addr)
+/* True if the kernel may name this address on the queue's rings. If not, some frame of the queue
+ * will not be seen again until the ledger gives it back at close: it is counted as lost. */
+static always_inline bool worker_knows(const struct worker *worker, struct queue *queue,
+				       uint64_t addr)
 {
 	if (likely(addr < worker->frames_bytes))
 		return true;
-	worker->lost++;
+	queue->lost++;
+	queue->drops[DROP_BAD_DESCRIPTOR]++;
 	return false;
 }
 
@@ -92,7 +94,7 @@ static always_inline uint32_t worker_reap(struct worker *worker, struct queue *q
 	for (uint32_t i = 0; i < count; i++) {
 		uint64_t addr = *ring_addr(&queue->completion, first + i);
 
-		if (likely(worker_knows(worker, addr)))
+		if (likely(worker_knows(worker, queue, addr)))
 			worker_return(worker, target, addr);
 	}
 	ring_release(&queue->completion, count);

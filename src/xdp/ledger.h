@@ -21,8 +21,6 @@ enum ledger_state {
 	LEDGER_POOL, /* in the worker's pool; port and index are 0 */
 	LEDGER_FILL, /* put on a fill ring: free for the kernel to receive into */
 	LEDGER_TX,   /* put on a TX ring: the kernel reads it until it is completed */
-	LEDGER_HAND, /* with the worker, in no ring */
-	LEDGER_LOST, /* the kernel gave back something else in its place */
 	LEDGER_STATES,
 };
 

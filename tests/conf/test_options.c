@@ -1,0 +1,237 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#include "../../src/conf/options.c"
+
+#include <stdlib.h>
+
+#include "unit.h"
+
+#define WORDS_MAX 24
+
+static struct conf conf;
+static char error[512];
+
+/* Parses a command line given as one string. */
+static enum options_result parse(const char *line)
+{
+	char *argv[WORDS_MAX] = { "millraced" };
+	char *copy = strdup(line), *rest = copy, *word;
+	enum options_result result;
+	int argc = 1;
+
+	while ((word = strsep(&rest, " ")))
+		if (*word)
+			argv[argc++] = word;
+	error[0] = '\0';
+	result = options_parse(argc, argv, &conf, error, sizeof(error));
+	free(copy);
+	return result;
+}
+
+static void defaults_are_xdpsocks(void **state)
+{
+	(void)state;
+	assert_int_equal(parse("-i eth7"), OPTIONS_RUN);
+	assert_int_equal(conf.mode, CONF_MODE_RXDROP);
+	assert_int_equal(conf.ports, 1);
+	assert_string_equal(conf.ifname[0], "eth7");
+	assert_int_equal(conf.queues.count, 1);
+	assert_int_equal(conf.queues.value[0], 0);
+	assert_false(conf.all_queues);
+	assert_int_equal(conf.batch, 64);
+	assert_int_equal(conf.frame_size, 4096);
+	assert_int_equal(conf.ring_size, 2048);
+	assert_int_equal(conf.frames_per_queue, 5 * 2048);
+	assert_int_equal(conf.interval_s, 1);
+	assert_int_equal(conf.duration_s, 0);
+	assert_int_equal(conf.tx_size, 64);
+	assert_int_equal(conf.attach, CONF_ATTACH_AUTO);
+	assert_int_equal(conf.zero_copy, CONF_ZERO_COPY_AUTO);
+	assert_false(conf.poll);
+	assert_false(conf.json);
+	assert_false(conf.keep_privileges);
+}
+
+static void modes_follow_flags_and_ports(void **state)
+{
+	static const struct {
+		const char *line;
+		enum conf_mode want;
+	} rows[] = {
+		{ "-r -i a", CONF_MODE_RXDROP },	   { "--rxdrop -i a", CONF_MODE_RXDROP },
+		{ "-t -i a", CONF_MODE_TXPUSH },	   { "--txonly -i a", CONF_MODE_TXPUSH },
+		{ "--txpush -i a", CONF_MODE_TXPUSH },	   { "-l -i a", CONF_MODE_L2FWD },
+		{ "-l -i a -i b", CONF_MODE_PATCH },	   { "-i b --l2fwd -i a", CONF_MODE_PATCH },
+		{ "-r -i a -i b -i c", CONF_MODE_RXDROP },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		assert_int_equal(parse(rows[i].line), OPTIONS_RUN);
+		assert_int_equal(conf.mode, rows[i].want);
+	}
+}
+
+static void every_flag_of_the_first_issue_is_understood(void **state)
+{
+	(void)state;
+	assert_int_equal(parse("-l -i a -i b -q 0,2-3 -p -N -z -b 32 -f 2048 -n 5 -d 60 "
+			       "--cpus=1,0 --ring-size=4096 --frames-per-queue=30000 --huge-pages "
+			       "--json --keep-privileges"),
+			 OPTIONS_RUN);
+	assert_int_equal(conf.queues.count, 3);
+	assert_int_equal(conf.queues.value[2], 3);
+	assert_true(conf.poll && conf.huge_pages && conf.json && conf.keep_privileges);
+	assert_int_equal(conf.attach, CONF_ATTACH_NATIVE);
+	assert_int_equal(conf.zero_copy, CONF_ZERO_COPY_REQUIRE);
+	assert_int_equal(conf.batch, 32);
+	assert_int_equal(conf.frame_size, 2048);
+	assert_int_equal(conf.interval_s, 5);
+	assert_int_equal(conf.duration_s, 60);
+	assert_int_equal(conf.cpus.count, 2);
+	assert_int_equal(conf.cpus.value[0], 1);
+	assert_int_equal(conf.ring_size, 4096);
+	assert_int_equal(conf.frames_per_queue, 30000);
+
+	assert_int_equal(parse("--txonly --interface=a --queue=all --poll --xdp-skb --copy "
+			       "--batch-size=1 --frame-size=4096 --interval=1 --duration=0 "
+			       "--tx-pkt-count=179 --tx-pkt-size=1518"),
+			 OPTIONS_RUN);
+	assert_true(conf.all_queues);
+	assert_int_equal(conf.attach, CONF_ATTACH_SKB);
+	assert_int_equal(conf.zero_copy, CONF_ZERO_COPY_NEVER);
+	assert_int_equal(conf.tx_count, 179);
+	assert_int_equal(conf.tx_size, 1518);
+
+	assert_int_equal(parse("-t -i a -q all -S -c -C 1 -s 64"), OPTIONS_RUN);
+	assert_int_equal(parse("--help"), OPTIONS_HELP);
+	assert_int_equal(parse("-h"), OPTIONS_HELP);
+	assert_int_equal(parse("--version"), OPTIONS_VERSION);
+}
+
+static void a_default_batch_shrinks_to_a_small_ring(void **state)
+{
+	(void)state;
+	assert_int_equal(parse("-i a --ring-size=16"), OPTIONS_RUN);
+	assert_int_equal(conf.batch, 16);
+	assert_int_equal(conf.frames_per_queue, 80);
+}
+
+static void a_mistake_gets_one_line_that_names_it(void **state)
+{
+	static const struct {
+		const char *line, *wanted_in_error;
+	} rows[] = {
+		{ "", "no interface: give one with -i" },
+		{ "-r -t -i a", "two modes" },
+		{ "-l -t -i a", "two modes" },
+		{ "-i a -i a", "given twice" },
+		{ "-l -i a -i b -i c", "not 3" },
+		{ "-S -N -i a", "-S and -N" },
+		{ "-z -c -i a", "-z and -c" },
+		{ "-S -z -i a", "-S and -z" },
+		{ "-r -C 5 -i a", "-C counts generated frames: it needs -t" },
+		{ "-l -s 64 -i a", "it needs -t" },
+		{ "-i a -q 1,1", "--queue=1,1: a number is given twice" },
+		{ "-i a -q 4096", "0 to 4095" },
+		{ "-i a -q x", "not a list of numbers" },
+		{ "-i a -q -1", "not a list of numbers" },
+		{ "-i a --cpus=0-", "--cpus=0-: not a list" },
+		{ "-i a -b 0", "--batch-size=0: must be 1 to 1024" },
+		{ "-i a -b 1025", "must be 1 to 1024" },
+		{ "-i a -b 64k", "not a number" },
+		{ "-i a -b -5", "not a number" },
+		{ "-i a -b 32 --ring-size=16", "more than the rings hold (16)" },
+		{ "-i a -f 3000", "--frame-size=3000: must be a power of two from 2048 to 4096" },
+		{ "-i a -f 1024", "must be 2048 to 4096" },
+		{ "-i a --ring-size=1000", "--ring-size=1000: must be a power of two" },
+		{ "-i a --ring-size=2", "must be 16 to 65536" },
+		{ "-i a --ring-size=131072", "must be 16 to 65536" },
+		{ "-i a --frames-per-queue=10239", "the rings need at least 10240" },
+		{ "-i a -n 0", "--interval=0" },
+		{ "-i a -d 99999999999", "--duration=99999999999" },
+		{ "-t -i a -s 63", "must be 64 to 9728" },
+		{ "-t -i a -s 3845", "at most 3844" },
+		{ "-t -i a -f 2048 -s 1797", "at most 1796" },
+		{ "-t -i a -C 99999999999999999999", "--tx-pkt-count=" },
+		{ "-i a --no-such-flag", "--no-such-flag: unknown option" },
+		{ "-i a -m", "-m: unknown option" },
+		{ "-i a -B", "-B: unknown option" },
+		{ "-i a -F", "-F: unknown option" },
+		{ "-i a -rm", "-m: unknown option" },
+		{ "-i a --poll=yes", "--poll takes no value" },
+		{ "-i", "--interface needs a value" },
+		{ "-i a --ring-size", "--ring-size needs a value: --ring-size=N" },
+		{ "-i a eth9", "'eth9': not an option" },
+		{ "-i a --tx=5", "unknown option" }, /* ambiguous */
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		enum options_result result = parse(rows[i].line);
+
+		if (result != OPTIONS_WRONG || !strstr(error, rows[i].wanted_in_error))
+			print_error("'%s': '%s'\n", rows[i].line, error);
+		assert_int_equal(result, OPTIONS_WRONG);
+		assert_non_null(strstr(error, rows[i].wanted_in_error));
+		assert_null(strchr(error, '\n'));
+	}
+}
+
+static void an_interface_name_of_any_length_is_safe(void **state)
+{
+	char line[400] = "-i ";
+
+	(void)state;
+	memset(line + 3, 'x', 300);
+	assert_int_equal(parse(line), OPTIONS_WRONG);
+	line[3 + 127] = '\0';
+	assert_int_equal(parse(line), OPTIONS_RUN);
+}
+
+static void too_many_interfaces_are_refused(void **state)
+{
+	char line[400] = "-r";
+
+	(void)state;
+	for (int i = 0; i < CONF_PORTS_MAX; i++)
+		snprintf(line + strlen(line), sizeof(line) - strlen(line), " -i%d", i);
+	assert_int_equal(parse(line), OPTIONS_RUN);
+	strcat(line, " -iz");
+	assert_int_equal(parse(line), OPTIONS_WRONG);
+	assert_non_null(strstr(error, "more than 16"));
+}
+
+static void help_names_every_option(void **state)
+{
+	char *text = NULL;
+	size_t size = 0;
+	FILE *out = open_memstream(&text, &size);
+
+	(void)state;
+	options_help(out);
+	fclose(out);
+	for (size_t i = 0; i < ROWS; i++) {
+		char name[64];
+
+		snprintf(name, sizeof(name), "--%s", option_rows[i].name);
+		assert_non_null(strstr(text, name));
+		assert_non_null(strstr(text, option_rows[i].help));
+	}
+	free(text);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(defaults_are_xdpsocks),
+		cmocka_unit_test(modes_follow_flags_and_ports),
+		cmocka_unit_test(every_flag_of_the_first_issue_is_understood),
+		cmocka_unit_test(a_default_batch_shrinks_to_a_small_ring),
+		cmocka_unit_test(a_mistake_gets_one_line_that_names_it),
+		cmocka_unit_test(an_interface_name_of_any_length_is_safe),
+		cmocka_unit_test(too_many_interfaces_are_refused),
+		cmocka_unit_test(help_names_every_option),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,231 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#include "../../src/ctl/report.c"
+#include "../../src/ctl/report_json.c"
+#include "../../src/ctl/report_text.c"
+
+#include <stdlib.h>
+
+#include "unit.h"
+
+static struct report_worker worker;
+static struct report_socket sock;
+static struct report_program program;
+
+static struct report sample(void)
+{
+	struct queue_counts *counts = &worker.counts.queue[0];
+	struct report report = {
+		.mode = mode_of(CONF_MODE_TXPUSH),
+		.elapsed_ns = 2500000000ULL,
+		.interval_ns = 500000000ULL,
+		.sockets = 1,
+		.programs = 1,
+		.workers = 1,
+		.socket = &sock,
+		.program = &program,
+		.worker = &worker,
+	};
+
+	worker = (struct report_worker){ .cpu = 1 };
+	worker.counts =
+		(struct worker_counts){ .total = 1000, .pool = 500, .reclaimed = 3, .queues = 1 };
+	*counts = (struct queue_counts){ .rx_packets = 1234567,
+					 .rx_bytes = 74074020,
+					 .tx_packets = 1000,
+					 .tx_bytes = 60000,
+					 .fill = 400,
+					 .rx = 30,
+					 .tx = 20,
+					 .completion = 10,
+					 .lost = 2,
+					 .kernel = 38 };
+	counts->drops[DROP_RUNT] = 7;
+	sock = (struct report_socket){ .interface = "d0",
+				       .queue = 3,
+				       .native = true,
+				       .need_wakeup = true,
+				       .poll = true,
+				       .counts = counts };
+	sock.stats = (struct xsk_stats){ 1, 2, 3, 4, 5, 6 };
+	program = (struct report_program){ .interface = "d0", .seen = 50, .passed = 20 };
+	return report;
+}
+
+static char *text_of(int (*write)(FILE *, const struct report *))
+{
+	struct report report = sample();
+	char *text = NULL;
+	size_t size = 0;
+	FILE *out = open_memstream(&text, &size);
+
+	assert_int_equal(write(out, &report), 0);
+	fclose(out);
+	return text;
+}
+
+static int write_first(FILE *out, const struct report *report)
+{
+	return report_text(out, report, NULL);
+}
+
+static int write_second(FILE *out, const struct report *report)
+{
+	struct queue_counts old = { .rx_packets = 1234067, .tx_packets = 1000 };
+	struct report_socket old_socket = sock;
+	struct report before = *report;
+
+	old_socket.counts = &old;
+	before.socket = &old_socket;
+	return report_text(out, report, &before);
+}
+
+static void rows_are_xdpsocks_to_the_character(void **state)
+{
+	char *text = text_of(write_second);
+
+	(void)state;
+	assert_string_equal(text,
+			    "\n sock0@d0:3 txonly xdp-drv poll() \n"
+			    "                   pps            pkts           0.50          \n"
+			    "rx                 1000           1234567       \n"
+			    "tx                 0              1000          \n");
+	free(text);
+}
+
+static void the_first_rows_count_from_zero(void **state)
+{
+	char *text = text_of(write_first);
+
+	(void)state;
+	assert_non_null(strstr(text, "rx                 2469134        1234567       \n"));
+	free(text);
+}
+
+static json_t *member(json_t *root, const char *array, const char *name)
+{
+	json_t *found = json_object_get(json_array_get(json_object_get(root, array), 0), name);
+
+	if (!found)
+		print_error("%s[0].%s is missing\n", array, name);
+	assert_non_null(found);
+	return found;
+}
+
+static void json_has_every_field_with_its_value(void **state)
+{
+	static const struct {
+		const char *array, *name;
+		json_int_t value;
+	} integers[] = {
+		{ "sockets", "queue", 3 },
+		{ "sockets", "rx_packets", 1234567 },
+		{ "sockets", "rx_bytes", 74074020 },
+		{ "sockets", "tx_packets", 1000 },
+		{ "sockets", "tx_bytes", 60000 },
+		{ "sockets", "rx_dropped", 1 },
+		{ "sockets", "rx_invalid_descs", 2 },
+		{ "sockets", "tx_invalid_descs", 3 },
+		{ "sockets", "rx_ring_full", 4 },
+		{ "sockets", "rx_fill_ring_empty_descs", 5 },
+		{ "sockets", "tx_ring_empty_descs", 6 },
+		{ "sockets", "fill", 400 },
+		{ "sockets", "rx", 30 },
+		{ "sockets", "tx", 20 },
+		{ "sockets", "completion", 10 },
+		{ "programs", "seen", 50 },
+		{ "programs", "passed", 20 },
+		{ "programs", "unexplained", 0 },
+		{ "workers", "cpu", 1 },
+		{ "workers", "total", 1000 },
+		{ "workers", "pool", 500 },
+		{ "workers", "kernel", 38 },
+		{ "workers", "lost", 2 },
+		{ "workers", "reclaimed", 3 },
+		{ "workers", "balance", 0 },
+	};
+	char *text = text_of(report_json);
+	json_t *root = json_loads(text, 0, NULL);
+
+	(void)state;
+	assert_non_null(root);
+	assert_ptr_equal(strchr(text, '\n'), text + strlen(text) - 1); /* one line */
+	for (size_t i = 0; i < ARRAY_SIZE(integers); i++)
+		assert_int_equal(
+			json_integer_value(member(root, integers[i].array, integers[i].name)),
+			integers[i].value);
+	assert_string_equal(json_string_value(member(root, "sockets", "interface")), "d0");
+	assert_string_equal(json_string_value(member(root, "sockets", "mode")), "txpush");
+	assert_string_equal(json_string_value(member(root, "sockets", "attach")), "native");
+	assert_true(json_is_false(member(root, "sockets", "zero_copy")));
+	assert_true(json_is_true(member(root, "sockets", "need_wakeup")));
+	for (int i = 0; i < DROP_REASONS; i++)
+		assert_int_equal(
+			json_integer_value(json_object_get(member(root, "sockets", "drops"),
+							   drop_name((enum drop_reason)i))),
+			i == DROP_RUNT ? 7 : 0);
+	assert_true(json_real_value(json_object_get(root, "seconds")) == 2.5);
+	json_decref(root);
+	free(text);
+}
+
+static void frames_that_nobody_has_are_unexplained(void **state)
+{
+	static const struct {
+		uint64_t seen_before, passed, received, on_ring, dropped, full, want;
+	} rows[] = {
+		{ 0, 0, 0, 0, 0, 0, 0 },       { 100, 20, 50, 10, 15, 5, 0 },
+		{ 100, 20, 50, 10, 15, 4, 1 }, { 100, 0, 0, 0, 0, 0, 100 },
+		{ 100, 200, 0, 0, 0, 0, 0 }, /* what came since is no debt */
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		struct report report = sample();
+		struct queue_counts *counts = &worker.counts.queue[0];
+
+		program.passed = rows[i].passed;
+		counts->rx_packets = rows[i].received;
+		counts->rx = rows[i].on_ring;
+		sock.stats = (struct xsk_stats){ .rx_dropped = rows[i].dropped,
+						 .rx_ring_full = rows[i].full,
+						 .rx_fill_ring_empty_descs = rows[i].dropped };
+		assert_int_equal(report_unexplained(&report, &program, rows[i].seen_before),
+				 rows[i].want);
+	}
+}
+
+static void another_interfaces_frames_explain_nothing(void **state)
+{
+	struct report report = sample();
+
+	(void)state;
+	program.interface = "d1";
+	program.passed = 0;
+	assert_int_equal(report_unexplained(&report, &program, 9), 9);
+}
+
+static void a_full_output_is_told(void **state)
+{
+	struct report report = sample();
+	FILE *full = fopen("/dev/full", "w");
+
+	(void)state;
+	assert_non_null(full);
+	assert_int_equal(report_text(full, &report, NULL), -ENOSPC);
+	assert_true(report_json(full, &report) < 0);
+	fclose(full);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(rows_are_xdpsocks_to_the_character),
+		cmocka_unit_test(the_first_rows_count_from_zero),
+		cmocka_unit_test(json_has_every_field_with_its_value),
+		cmocka_unit_test(frames_that_nobody_has_are_unexplained),
+		cmocka_unit_test(another_interfaces_frames_explain_nothing),
+		cmocka_unit_test(a_full_output_is_told),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

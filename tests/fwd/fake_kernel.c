@@ -1,0 +1,215 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#include "fwd/fake_kernel.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+
+/* Far above any real fd, so that a call that slips through to the kernel fails. */
+#define FD_BASE	    100000
+#define SOCKETS_MAX 8
+
+static struct fake_socket *sockets[SOCKETS_MAX];
+static fake_poll_fn *poll_hook;
+static void *poll_context;
+
+struct fake_socket *fake_open(struct umem *umem, uint32_t ring_size, uint32_t fill_size,
+			      uint64_t start)
+{
+	struct fake_socket *socket = calloc(1, sizeof(*socket));
+	unsigned slot = 0;
+
+	while (sockets[slot])
+		slot++;
+	assert(slot < SOCKETS_MAX);
+	socket->umem = umem;
+	socket->last = calloc(FAKE_LAST, sizeof(*socket->last));
+	socket->xsk.fd = FD_BASE + (int)slot;
+	socket->xsk.need_wakeup = true;
+	for (int i = 0; i < XSK_RINGS; i++) {
+		bool addresses = i == XSK_RING_FILL || i == XSK_RING_COMPLETION;
+
+		socket->size[i] = i == XSK_RING_FILL ? fill_size : ring_size;
+		socket->entries[i] = calloc(socket->size[i],
+					    addresses ? sizeof(uint64_t) : sizeof(struct xdp_desc));
+		socket->producer[i] = socket->consumer[i] = (uint32_t)start;
+		socket->xsk.ring[i] = (struct ring){
+			.own = start,
+			.peer = (uint32_t)start,
+			.mask = socket->size[i] - 1,
+			.producer = &socket->producer[i],
+			.consumer = &socket->consumer[i],
+			.flags = &socket->flags[i],
+			.entries = socket->entries[i],
+		};
+	}
+	sockets[slot] = socket;
+	return socket;
+}
+
+void fake_close(struct fake_socket *socket)
+{
+	sockets[socket->xsk.fd - FD_BASE] = NULL;
+	for (int i = 0; i < XSK_RINGS; i++)
+		free(socket->entries[i]);
+	free(socket->last);
+	free(socket);
+}
+
+static struct fake_socket *socket_of(int fd)
+{
+	assert(fd >= FD_BASE && fd < FD_BASE + SOCKETS_MAX && sockets[fd - FD_BASE]);
+	return sockets[fd - FD_BASE];
+}
+
+static uint32_t occupied(const struct fake_socket *socket, enum xsk_ring ring)
+{
+	return load_acquire(&socket->producer[ring]) - load_acquire(&socket->consumer[ring]);
+}
+
+static bool take_chunk(struct fake_socket *socket, uint64_t *addr)
+{
+	const uint64_t *fill = socket->entries[XSK_RING_FILL];
+	uint32_t index = socket->consumer[XSK_RING_FILL];
+
+	if (socket->spares) {
+		*addr = socket->spare[--socket->spares];
+		return true;
+	}
+	if (!occupied(socket, XSK_RING_FILL))
+		return false;
+	*addr = fill[index & (socket->size[XSK_RING_FILL] - 1)];
+	/* The kernel takes any address of a chunk and rounds it down; ours are round. */
+	assert(*addr % socket->umem->header->frame_size == 0);
+	assert(*addr < socket->umem->frames_bytes);
+	store_release(&socket->consumer[XSK_RING_FILL], index + 1);
+	return true;
+}
+
+void fake_swallow(struct fake_socket *socket)
+{
+	uint64_t addr;
+
+	if (!take_chunk(socket, &addr))
+		abort();
+}
+
+void fake_receive_address(struct fake_socket *socket, uint64_t addr, uint32_t len)
+{
+	struct xdp_desc *rx = socket->entries[XSK_RING_RX];
+	uint32_t index = socket->producer[XSK_RING_RX];
+
+	rx[index & (socket->size[XSK_RING_RX] - 1)] = (struct xdp_desc){ .addr = addr, .len = len };
+	store_release(&socket->producer[XSK_RING_RX], index + 1);
+}
+
+bool fake_receive(struct fake_socket *socket, const void *bytes, uint32_t len)
+{
+	uint64_t addr;
+
+	if (!take_chunk(socket, &addr)) {
+		socket->rx_dropped++;
+		return false;
+	}
+	if (occupied(socket, XSK_RING_RX) == socket->size[XSK_RING_RX]) {
+		socket->rx_ring_full++;
+		socket->spare[socket->spares++] = addr;
+		return false;
+	}
+	addr += XSK_HEADROOM + socket->umem->header->headroom;
+	memcpy(socket->umem->frames + addr, bytes, len);
+	fake_receive_address(socket, addr, len);
+	return true;
+}
+
+void fake_complete_address(struct fake_socket *socket, uint64_t addr)
+{
+	uint64_t *completion = socket->entries[XSK_RING_COMPLETION];
+	uint32_t index = socket->producer[XSK_RING_COMPLETION];
+
+	/* The kernel reserves the slot before it sends; ours must never let it run out. */
+	assert(occupied(socket, XSK_RING_COMPLETION) < socket->size[XSK_RING_COMPLETION]);
+	completion[index & (socket->size[XSK_RING_COMPLETION] - 1)] = addr;
+	store_release(&socket->producer[XSK_RING_COMPLETION], index + 1);
+}
+
+void fake_complete(struct fake_socket *socket)
+{
+	for (unsigned i = 0; i < socket->helds; i++)
+		fake_complete_address(socket, socket->held[i]);
+	socket->helds = 0;
+}
+
+static void send_one(struct fake_socket *socket)
+{
+	const struct xdp_desc *tx = socket->entries[XSK_RING_TX];
+	uint32_t index = socket->consumer[XSK_RING_TX];
+	struct xdp_desc desc = tx[index & (socket->size[XSK_RING_TX] - 1)];
+	struct fake_frame *frame = &socket->last[socket->sent++ % FAKE_LAST];
+
+	assert(desc.len && desc.addr + desc.len <= socket->umem->frames_bytes);
+	frame->len = desc.len;
+	memcpy(frame->bytes, socket->umem->frames + desc.addr, desc.len);
+	store_release(&socket->consumer[XSK_RING_TX], index + 1);
+	if (socket->hold_completions)
+		socket->held[socket->helds++] = desc.addr;
+	else
+		fake_complete_address(socket, desc.addr);
+}
+
+const struct fake_frame *fake_sent(const struct fake_socket *socket, unsigned nth)
+{
+	assert(nth < socket->sent && nth < FAKE_LAST);
+	return &socket->last[(socket->sent - 1 - nth) % FAKE_LAST];
+}
+
+void fake_on_poll(fake_poll_fn *hook, void *context)
+{
+	poll_hook = hook;
+	poll_context = context;
+}
+
+/* Declarations of the linker's making: --wrap=NAME routes calls of NAME to __wrap_NAME. */
+ssize_t __wrap_sendto(int fd, const void *buffer, size_t len, int flags,
+		      const struct sockaddr *address, socklen_t address_len);
+ssize_t __wrap_recvfrom(int fd, void *buffer, size_t len, int flags, struct sockaddr *address,
+			socklen_t *address_len);
+int __wrap_poll(struct pollfd *fds, nfds_t count, int timeout_ms);
+
+ssize_t __wrap_sendto(int fd, const void *buffer, size_t len, int flags,
+		      const struct sockaddr *address, socklen_t address_len)
+{
+	struct fake_socket *socket = socket_of(fd);
+
+	assert(!buffer && !len && flags == MSG_DONTWAIT && !address && !address_len);
+	socket->sendto_calls++;
+	if (socket->fail_with && socket->fails) {
+		socket->fails--;
+		if (socket->fail_progress && occupied(socket, XSK_RING_TX))
+			send_one(socket);
+		errno = socket->fail_with;
+		return -1;
+	}
+	for (unsigned i = 0; i < FAKE_TX_BATCH && occupied(socket, XSK_RING_TX); i++)
+		send_one(socket);
+	if (!occupied(socket, XSK_RING_TX))
+		return 0;
+	errno = EAGAIN;
+	return -1;
+}
+
+ssize_t __wrap_recvfrom(int fd, void *buffer, size_t len, int flags, struct sockaddr *address,
+			socklen_t *address_len)
+{
+	(void)buffer, (void)len, (void)flags, (void)address, (void)address_len;
+	socket_of(fd)->recvfrom_calls++;
+	return 0;
+}
+
+int __wrap_poll(struct pollfd *fds, nfds_t count, int timeout_ms)
+{
+	return poll_hook ? poll_hook(fds, count, timeout_ms, poll_context) : 0;
+}

@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * A worker with its ports on the fake kernel, for the tests of fwd/. Include after the .c files
+ * under test. Every test ends with rig_close(), which audits the frames.
+ */
+#pragma once
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "fwd/fake_kernel.h"
+#include "fwd/worker_loop.h"
+#include "unit.h"
+
+#define RIG_RING   64
+#define RIG_BATCH  16
+#define RIG_FRAMES (5 * RIG_RING)
+
+struct rig {
+	struct umem umem;
+	struct worker *worker;
+	unsigned ports;
+	struct fake_socket *socket[2];
+};
+
+/* A worker of `ports` ports whose rings start at index `start`. */
+static inline struct rig *rig_open_at(unsigned ports, uint64_t start)
+{
+	struct umem_opts umem_opts = { .frames = RIG_FRAMES * ports,
+				       .frame_size = 2048,
+				       .ring_size = RIG_RING,
+				       .fill_size = 2 * RIG_RING };
+	struct worker_opts opts = { .batch = RIG_BATCH, .done_fd = -1 };
+	struct rig *rig = calloc(1, sizeof(*rig));
+
+	assert_non_null(rig);
+	rig->ports = ports;
+	assert_int_equal(umem_open(&rig->umem, &umem_opts), 0);
+	assert_int_equal(worker_new(&rig->worker, &opts, &rig->umem), 0);
+	for (unsigned i = 0; i < ports; i++) {
+		rig->socket[i] = fake_open(&rig->umem, RIG_RING, 2 * RIG_RING, start);
+		worker_add(rig->worker, &rig->socket[i]->xsk);
+	}
+	return rig;
+}
+
+static inline struct rig *rig_open(unsigned ports)
+{
+	return rig_open_at(ports, 0);
+}
+
+static inline void rig_balance(struct rig *rig)
+{
+	struct worker_counts counts;
+
+	worker_count(rig->worker, &counts);
+	assert_int_equal(worker_counts_balance(&counts), 0);
+	assert_int_equal(counts.total, RIG_FRAMES * rig->ports);
+}
+
+/* Closes every port by the ledger and audits: each frame exactly once in the pool. */
+static inline void rig_close(struct rig *rig)
+{
+	struct worker_counts counts;
+
+	rig_balance(rig);
+	for (unsigned i = 0; i < rig->ports; i++)
+		worker_close_port(rig->worker, i);
+	worker_count(rig->worker, &counts);
+	assert_int_equal(worker_counts_balance(&counts), 0);
+	assert_int_equal(counts.pool, counts.total);
+	assert_int_equal(worker_audit(rig->worker), 0);
+	for (unsigned i = 0; i < rig->ports; i++)
+		fake_close(rig->socket[i]);
+	worker_free(rig->worker);
+	umem_close(&rig->umem);
+	fake_on_poll(NULL, NULL);
+	free(rig);
+}
+
+/* A frame whose bytes tell its number. */
+static inline void rig_frame(uint8_t *bytes, uint32_t len, unsigned number)
+{
+	for (uint32_t i = 0; i < len; i++)
+		bytes[i] = (uint8_t)(number * 7 + i);
+}

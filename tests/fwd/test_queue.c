@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#include "../../src/fwd/queue.c"
+
+#include "fwd/rig.h"
+
+/* Puts `count` frames from the pool on the port's TX ring. */
+static void send_frames(struct rig *rig, unsigned count)
+{
+	struct queue *queue = &rig->worker->queue[0];
+
+	for (unsigned i = 0; i < count; i++) {
+		struct xdp_desc desc = {
+			.addr = umem_addr_of(&rig->umem, pool_get(&rig->worker->pool)) +
+				XSK_HEADROOM,
+			.len = 60 + i,
+		};
+
+		worker_send(rig->worker, queue, &desc);
+		queue->tx_bytes += desc.len;
+	}
+	ring_submit(&queue->tx);
+	queue->unsent = true;
+}
+
+/* Field case 35: one kick is not enough, EAGAIN comes after 32 descriptors. */
+static void a_kick_goes_on_until_the_ring_is_empty(void **state)
+{
+	struct rig *rig = rig_open(1);
+
+	(void)state;
+	send_frames(rig, RIG_RING);
+	queue_kick_tx(&rig->worker->queue[0]);
+	assert_int_equal(rig->socket[0]->sent, RIG_RING);
+	assert_int_equal(rig->socket[0]->sendto_calls, RIG_RING / FAKE_TX_BATCH);
+	assert_false(rig->worker->queue[0].unsent);
+	assert_int_equal(rig->worker->queue[0].kicks[KICK_CALLS], RIG_RING / FAKE_TX_BATCH);
+	assert_int_equal(rig->worker->queue[0].kicks[KICK_AGAIN], 1);
+	worker_reap(rig->worker, &rig->worker->queue[0]);
+	rig_close(rig);
+}
+
+static void transient_errors_are_counted_and_never_fatal(void **state)
+{
+	static const struct {
+		int err;
+		bool progress;
+		enum kick_result counter;
+	} rows[] = {
+		{ EAGAIN, false, KICK_AGAIN },	 { EBUSY, true, KICK_BUSY },
+		{ ENOBUFS, false, KICK_NOBUFS }, { ENOBUFS, true, KICK_NOBUFS },
+		{ EIO, false, KICK_OTHER },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		struct rig *rig = rig_open(1);
+		struct queue *queue = &rig->worker->queue[0];
+
+		rig->socket[0]->fail_with = rows[i].err;
+		rig->socket[0]->fails = 3;
+		rig->socket[0]->fail_progress = rows[i].progress;
+		send_frames(rig, 10);
+		/* Without progress one call a pass: no spinning in the kernel. */
+		for (unsigned pass = 0; pass < 4; pass++)
+			queue_kick_tx(queue);
+		assert_int_equal(rig->socket[0]->sent, 10);
+		assert_int_equal(queue->kicks[rows[i].counter], 3);
+		assert_false(queue->unsent);
+		assert_false(queue->down);
+		rig_close(rig);
+	}
+}
+
+static void kicks_in_one_pass_are_bounded(void **state)
+{
+	struct rig *rig = rig_open(1);
+
+	(void)state;
+	/* A device that takes one frame a call and always complains. */
+	rig->socket[0]->fail_with = EBUSY;
+	rig->socket[0]->fails = UINT32_MAX;
+	rig->socket[0]->fail_progress = true;
+	send_frames(rig, RIG_RING);
+	queue_kick_tx(&rig->worker->queue[0]);
+	assert_int_equal(rig->socket[0]->sendto_calls, KICKS_PER_PASS);
+	assert_true(rig->worker->queue[0].unsent);
+	queue_kick_tx(&rig->worker->queue[0]);
+	assert_int_equal(rig->socket[0]->sent, RIG_RING);
+	rig_close(rig);
+}
+
+static void a_dead_device_is_told_apart(void **state)
+{
+	static const struct {
+		int err;
+		enum kick_result counter;
+	} rows[] = { { ENETDOWN, KICK_DOWN }, { ENXIO, KICK_GONE } };
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		struct rig *rig = rig_open(1);
+		struct queue *queue = &rig->worker->queue[0];
+
+		rig->socket[0]->fail_with = rows[i].err;
+		rig->socket[0]->fails = 1;
+		send_frames(rig, 5);
+		queue_kick_tx(queue);
+		assert_true(queue->down);
+		assert_true(queue->unsent);
+		assert_int_equal(queue->kicks[rows[i].counter], 1);
+		assert_int_equal(rig->socket[0]->sendto_calls, 1);
+		queue_kick_tx(queue);
+		assert_false(queue->down);
+		assert_false(queue->unsent);
+		rig_close(rig);
+	}
+}
+
+static void zero_copy_is_woken_only_where_it_asks(void **state)
+{
+	struct rig *rig = rig_open(1);
+	struct queue *queue = &rig->worker->queue[0];
+
+	(void)state;
+	queue->zero_copy = true;
+	send_frames(rig, 5);
+	queue_kick_tx(queue);
+	queue_kick_rx(queue);
+	assert_int_equal(rig->socket[0]->sendto_calls, 0);
+	assert_int_equal(rig->socket[0]->recvfrom_calls, 0);
+	assert_true(queue->unsent); /* looked at again in the next pass */
+	rig->socket[0]->flags[XSK_RING_TX] = XDP_RING_NEED_WAKEUP;
+	rig->socket[0]->flags[XSK_RING_FILL] = XDP_RING_NEED_WAKEUP;
+	queue_kick_tx(queue);
+	queue_kick_rx(queue);
+	assert_int_equal(rig->socket[0]->sent, 5);
+	assert_int_equal(rig->socket[0]->recvfrom_calls, 1);
+	rig_close(rig);
+}
+
+static void sent_means_completed_in_frames_and_bytes(void **state)
+{
+	struct rig *rig = rig_open(1);
+	struct queue_counts counts;
+
+	(void)state;
+	rig->socket[0]->hold_completions = true;
+	send_frames(rig, 3); /* 60 + 61 + 62 bytes */
+	queue_count(&rig->worker->queue[0], &counts);
+	assert_int_equal(counts.tx_packets, 0);
+	assert_int_equal(counts.tx_bytes, 0);
+	assert_int_equal(counts.tx, 3);
+	queue_kick_tx(&rig->worker->queue[0]);
+	queue_count(&rig->worker->queue[0], &counts);
+	assert_int_equal(counts.tx_packets, 0);
+	assert_int_equal(counts.tx, 0);
+	assert_int_equal(counts.kernel, 3);
+	assert_int_equal(counts.tx_pending, 3);
+	fake_complete_address(rig->socket[0], rig->socket[0]->held[0]);
+	queue_count(&rig->worker->queue[0], &counts);
+	assert_int_equal(counts.tx_packets, 1);
+	assert_int_equal(counts.tx_bytes, 60);
+	assert_int_equal(counts.completion, 1);
+	assert_int_equal(counts.kernel, 2);
+	rig_close(rig);
+}
+
+/* rx.producer is published before fill.consumer: for a moment the kernel seems to owe itself. */
+static void kernel_is_signed_and_the_balance_holds(void **state)
+{
+	struct rig *rig = rig_open(1);
+	struct worker_counts counts;
+
+	(void)state;
+	fake_receive_address(rig->socket[0], XSK_HEADROOM, 60);
+	worker_count(rig->worker, &counts);
+	assert_int_equal(counts.queue[0].kernel, -1);
+	assert_int_equal(worker_counts_kernel(&counts), -1);
+	assert_int_equal(worker_counts_balance(&counts), 0);
+	fake_swallow(rig->socket[0]);
+	worker_count(rig->worker, &counts);
+	assert_int_equal(worker_counts_kernel(&counts), 0);
+	rig_close(rig);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_kick_goes_on_until_the_ring_is_empty),
+		cmocka_unit_test(transient_errors_are_counted_and_never_fatal),
+		cmocka_unit_test(kicks_in_one_pass_are_bounded),
+		cmocka_unit_test(a_dead_device_is_told_apart),
+		cmocka_unit_test(zero_copy_is_woken_only_where_it_asks),
+		cmocka_unit_test(sent_means_completed_in_frames_and_bytes),
+		cmocka_unit_test(kernel_is_signed_and_the_balance_holds),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

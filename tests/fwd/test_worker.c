@@ -1,0 +1,449 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#include "../../src/fwd/worker.c"
+
+#include "fwd/mode.h"
+#include "fwd/rig.h"
+
+/* A mode that only returns what it receives, for the steps around a burst. */
+static always_inline uint32_t return_burst(struct worker *worker, struct queue *queue)
+{
+	uint32_t count = ring_ready(&queue->rx, 1);
+
+	if (count > worker->batch)
+		count = worker->batch;
+	for (uint32_t i = 0; i < count; i++)
+		worker_return(worker, queue,
+			      ring_desc(&queue->rx, ring_peek(&queue->rx) + i)->addr);
+	ring_release(&queue->rx, count);
+	return count;
+}
+
+static void send_from_pool(struct worker *worker, struct queue *queue, unsigned count)
+{
+	for (unsigned i = 0; i < count; i++) {
+		struct xdp_desc desc = {
+			.addr = umem_addr_of(worker->umem, pool_get(&worker->pool)) + XSK_HEADROOM,
+			.len = 60,
+		};
+
+		worker_send(worker, queue, &desc);
+	}
+	queue->unsent = true;
+	ring_submit(&queue->tx);
+}
+
+static void a_new_worker_has_full_fill_rings_and_the_rest_in_its_pool(void **state)
+{
+	struct rig *rig = rig_open(2);
+
+	(void)state;
+	for (unsigned i = 0; i < 2; i++)
+		assert_int_equal(rig->socket[i]->producer[XSK_RING_FILL], 2 * RIG_RING);
+	assert_int_equal(rig->worker->pool.count, 2 * RIG_FRAMES - 4 * RIG_RING);
+	rig_close(rig);
+}
+
+static void the_ledger_is_right_before_the_kernel_can_see_an_entry(void **state)
+{
+	struct rig *rig = rig_open(1);
+	struct queue *queue = &rig->worker->queue[0];
+	const uint64_t *fill = rig->socket[0]->entries[XSK_RING_FILL];
+
+	(void)state;
+	for (uint64_t i = 0; i < 2 * RIG_RING; i++) {
+		ledger_entry entry = rig->umem.ledger[umem_frame_of(&rig->umem, fill[i])];
+
+		assert_int_equal(ledger_state(entry), LEDGER_FILL);
+		assert_int_equal(ledger_port(entry), 0);
+		assert_int_equal(ledger_index(entry), i);
+	}
+	send_from_pool(rig->worker, queue, 1);
+	assert_true(rig->umem.ledger[umem_frame_of(&rig->umem, ring_desc(&queue->tx, 0)->addr)] ==
+		    ledger_pack(LEDGER_TX, 0, 0));
+	/* A burst that took an entry and was killed before ring_submit(): the ledger tells. */
+	send_from_pool(rig->worker, queue, 1);
+	assert_true(ledger_index(rig->umem.ledger[umem_frame_of(
+			    &rig->umem, ring_desc(&queue->tx, 1)->addr)]) == 1);
+	rig_close(rig);
+}
+
+static void completions_go_straight_back_to_fill(void **state)
+{
+	struct rig *rig = rig_open(1);
+	struct queue *queue = &rig->worker->queue[0];
+	uint32_t pool = rig->worker->pool.count;
+	uint8_t bytes[60] = { 0 };
+
+	(void)state;
+	for (unsigned i = 0; i < RIG_BATCH; i++)
+		fake_receive(rig->socket[0], bytes, sizeof(bytes));
+	/* Forward them by hand, without the refill step, so that fill has room. */
+	for (unsigned i = 0; i < RIG_BATCH; i++)
+		worker_send(rig->worker, queue, ring_desc(&queue->rx, i));
+	ring_submit(&queue->tx);
+	assert_int_equal(ring_ready(&queue->rx, RIG_BATCH), RIG_BATCH);
+	ring_release(&queue->rx, RIG_BATCH);
+	queue->unsent = true;
+	queue_kick_tx(queue);
+	assert_int_equal(worker_reap(rig->worker, queue), RIG_BATCH);
+	assert_int_equal(rig->worker->pool.count, pool);
+	assert_int_equal(queue->fill.own, 2 * RIG_RING + RIG_BATCH);
+	ring_submit(&queue->fill);
+	rig_close(rig);
+}
+
+static void a_completed_address_is_checked_before_the_ledger(void **state)
+{
+	static const uint64_t bad[] = { RIG_FRAMES * 2048ULL, UINT64_MAX, 1ULL << 48 };
+	struct rig *rig = rig_open(1);
+	struct queue *queue = &rig->worker->queue[0];
+
+	(void)state;
+	rig->socket[0]->hold_completions = true;
+	for (size_t i = 0; i < ARRAY_SIZE(bad); i++) {
+		send_from_pool(rig->worker, queue, 1);
+		queue_kick_tx(queue);
+		fake_complete_address(rig->socket[0], bad[i]);
+		assert_int_equal(worker_reap(rig->worker, queue), 1);
+		assert_int_equal(queue->lost, i + 1);
+		rig_balance(rig);
+	}
+	rig_close(rig);
+}
+
+static void one_pass_reaps_at_most_two_batches(void **state)
+{
+	struct rig *rig = rig_open(1);
+	struct queue *queue = &rig->worker->queue[0];
+
+	(void)state;
+	send_from_pool(rig->worker, queue, RIG_RING);
+	queue_kick_tx(queue);
+	assert_int_equal(worker_reap(rig->worker, queue), 2 * RIG_BATCH);
+	assert_int_equal(worker_reap(rig->worker, queue), 2 * RIG_BATCH);
+	assert_int_equal(worker_reap(rig->worker, queue), 0);
+	ring_submit(&queue->fill);
+	rig_close(rig);
+}
+
+static void frames_left_anywhere_come_back_at_close(void **state)
+{
+	struct rig *rig = rig_open(2);
+	uint8_t bytes[60] = { 0 };
+	struct worker_counts counts;
+
+	(void)state;
+	rig->socket[1]->hold_completions = true;
+	for (unsigned i = 0; i < 5; i++)
+		fake_receive(rig->socket[0], bytes, sizeof(bytes)); /* left on RX */
+	send_from_pool(rig->worker, &rig->worker->queue[1], 7);
+	queue_kick_tx(&rig->worker->queue[1]);			/* in the kernel */
+	send_from_pool(rig->worker, &rig->worker->queue[1], 3); /* left on TX */
+	send_from_pool(rig->worker, &rig->worker->queue[0], 2);
+	queue_kick_tx(&rig->worker->queue[0]); /* left on completion */
+	worker_close_port(rig->worker, 1);
+	worker_count(rig->worker, &counts);
+	assert_int_equal(worker_counts_balance(&counts), 0);
+	/* Port 1 gives back exactly its own. */
+	assert_int_equal(counts.reclaimed, 2 * RIG_RING + 10);
+	assert_int_equal(counts.queue[1].tx_pending, 10);
+	worker_close_port(rig->worker, 0);
+	worker_count(rig->worker, &counts);
+	assert_int_equal(counts.queue[0].drops[DROP_STOPPING], 5);
+	assert_int_equal(counts.queue[0].rx_packets, 5);
+	assert_int_equal(counts.queue[0].tx_packets, 2);
+	assert_int_equal(counts.reclaimed, 2 * (2 * RIG_RING) + 10 + 2);
+	rig_close(rig);
+}
+
+static void a_frame_in_two_places_fails_the_audit(void **state)
+{
+	struct rig *rig = rig_open(1);
+	uint32_t saved;
+
+	(void)state;
+	worker_close_port(rig->worker, 0);
+	assert_int_equal(worker_audit(rig->worker), 0);
+	saved = rig->worker->pool.frame[3];
+	rig->worker->pool.frame[3] = rig->worker->pool.frame[4];
+	assert_int_equal(worker_audit(rig->worker), 2); /* one twice, one nowhere */
+	rig->worker->pool.frame[3] = saved;
+	rig->umem.ledger[7] = ledger_pack(LEDGER_FILL, 0, 1);
+	assert_int_equal(worker_audit(rig->worker), 1);
+	rig->umem.ledger[7] = ledger_pack(LEDGER_POOL, 0, 0);
+	rig_close(rig);
+}
+
+static void a_leaked_frame_shows_in_the_balance(void **state)
+{
+	struct rig *rig = rig_open(1);
+	struct worker_counts counts;
+	uint32_t frame = pool_get(&rig->worker->pool);
+
+	(void)state;
+	worker_count(rig->worker, &counts);
+	assert_int_equal(worker_counts_balance(&counts), 1);
+	pool_put(&rig->worker->pool, frame);
+	rig_close(rig);
+}
+
+static void a_refused_bind_leaves_no_trace(void **state)
+{
+	struct rig *rig = rig_open(1);
+	struct fake_socket *refused = fake_open(&rig->umem, RIG_RING, 2 * RIG_RING, 0);
+
+	(void)state;
+	worker_add(rig->worker, &refused->xsk);
+	worker_remove_last(rig->worker);
+	fake_close(refused);
+	assert_int_equal(rig->worker->queues, 1);
+	rig_close(rig);
+}
+
+/* --- waiting --- */
+
+struct slept {
+	unsigned calls;
+	int timeout_ms;
+	short events;
+};
+
+static int note_sleep(struct pollfd *fds, unsigned long count, int timeout_ms, void *context)
+{
+	struct slept *slept = context;
+
+	slept->calls++;
+	slept->timeout_ms = timeout_ms;
+	slept->events = fds[count - 1].events;
+	assert_int_equal(fds[0].events, POLLIN);
+	return 0;
+}
+
+static struct slept sleep_once(struct rig *rig)
+{
+	struct slept slept = { 0 };
+
+	fake_on_poll(note_sleep, &slept);
+	worker_sleep(rig->worker, WORKER_SLEEP_MS);
+	assert_int_equal(slept.calls, 1);
+	return slept;
+}
+
+static void an_idle_worker_sleeps_long_and_asks_for_input_only(void **state)
+{
+	struct rig *rig = rig_open(1);
+	struct slept slept = sleep_once(rig);
+
+	(void)state;
+	assert_int_equal(slept.timeout_ms, 100);
+	assert_int_equal(slept.events, POLLIN);
+	rig_close(rig);
+}
+
+static void pollout_is_asked_for_only_while_tx_is_blocked(void **state)
+{
+	struct rig *rig = rig_open(1);
+	struct queue *queue = &rig->worker->queue[0];
+	struct slept slept;
+
+	(void)state;
+	/* A few frames that the kernel did not take: a nap, for only a call moves them. */
+	rig->socket[0]->fail_with = EAGAIN;
+	rig->socket[0]->fails = UINT32_MAX;
+	send_from_pool(rig->worker, queue, 3);
+	queue_kick_tx(queue);
+	slept = sleep_once(rig);
+	assert_int_equal(slept.events, POLLIN);
+	assert_int_equal(slept.timeout_ms, WORKER_NAP_MS);
+	/* No room for a batch: the kernel tells when there is. */
+	send_from_pool(rig->worker, queue, RIG_RING - 3);
+	queue_kick_tx(queue);
+	slept = sleep_once(rig);
+	assert_int_equal(slept.events, POLLIN | POLLOUT);
+	assert_int_equal(slept.timeout_ms, WORKER_SLEEP_MS);
+	/* RX held back: frames that wait there must not end the sleep at once. */
+	queue->held = true;
+	slept = sleep_once(rig);
+	assert_int_equal(slept.events, POLLOUT);
+	/* The device is down: no event will come, and no hurry. */
+	queue->held = false;
+	rig->socket[0]->fail_with = ENETDOWN;
+	queue_kick_tx(queue);
+	slept = sleep_once(rig);
+	assert_int_equal(slept.events, POLLIN);
+	assert_int_equal(slept.timeout_ms, WORKER_SLEEP_MS);
+	rig_close(rig);
+}
+
+static void completions_that_hold_everything_up_are_napped_for(void **state)
+{
+	struct rig *rig = rig_open(1);
+	struct slept slept;
+
+	(void)state;
+	rig->socket[0]->hold_completions = true;
+	send_from_pool(rig->worker, &rig->worker->queue[0], RIG_RING);
+	queue_kick_tx(&rig->worker->queue[0]);
+	slept = sleep_once(rig);
+	assert_int_equal(slept.events,
+			 POLLIN); /* the ring is empty: POLLOUT would be true at once */
+	assert_int_equal(slept.timeout_ms, WORKER_NAP_MS);
+	rig_close(rig);
+}
+
+static void a_sleeping_worker_has_published_what_it_knows(void **state)
+{
+	struct rig *rig = rig_open(1);
+	struct worker_counts counts;
+	uint8_t bytes[60] = { 0 };
+
+	(void)state;
+	for (unsigned i = 0; i < 5; i++)
+		fake_receive(rig->socket[0], bytes, sizeof(bytes));
+	worker_pass(rig->worker, return_burst);
+	sleep_once(rig);
+	rig->worker->running = true; /* as if its thread were asleep: only the snapshot is read */
+	rig->worker->asleep = 1;
+	worker_ask(rig->worker);
+	worker_read(rig->worker, &counts);
+	rig->worker->running = false;
+	assert_int_equal(counts.queue[0].rx_packets, 5);
+	assert_int_equal(worker_counts_balance(&counts), 0);
+	rig_close(rig);
+}
+
+static void a_snapshot_is_made_only_when_asked(void **state)
+{
+	struct rig *rig = rig_open(1);
+
+	(void)state;
+	worker_pass(rig->worker, return_burst);
+	worker_pass(rig->worker, return_burst);
+	assert_int_equal(rig->worker->seqlock.seq, 0);
+	worker_ask(rig->worker);
+	worker_pass(rig->worker, return_burst);
+	assert_int_equal(rig->worker->seqlock.seq, 2);
+	worker_pass(rig->worker, return_burst);
+	assert_int_equal(rig->worker->seqlock.seq, 2);
+	rig_close(rig);
+}
+
+/* --- ending --- */
+
+static int no_sleep(struct pollfd *fds, unsigned long count, int timeout_ms, void *context)
+{
+	(void)fds, (void)count, (void)context;
+	usleep((unsigned)timeout_ms * 1000);
+	return 0;
+}
+
+static uint64_t drain_ms(struct rig *rig)
+{
+	uint64_t start_ns = clock_now_ns();
+
+	fake_on_poll(no_sleep, NULL);
+	worker_stop(rig->worker);
+	worker_loop(rig->worker, return_burst);
+	return (clock_now_ns() - start_ns) / NSEC_PER_MSEC;
+}
+
+static void draining_takes_what_was_received(void **state)
+{
+	struct rig *rig = rig_open(1);
+	uint8_t bytes[60] = { 0 };
+
+	(void)state;
+	for (unsigned i = 0; i < RIG_RING; i++)
+		fake_receive(rig->socket[0], bytes, sizeof(bytes));
+	send_from_pool(rig->worker, &rig->worker->queue[0], 5);
+	drain_ms(rig);
+	assert_int_equal(rig->worker->queue[0].rx.own, RIG_RING);
+	assert_int_equal(rig->socket[0]->sent, 5);
+	assert_int_equal(queue_tx_pending(&rig->worker->queue[0]), 0);
+	rig_close(rig);
+}
+
+/* Field case 32: completions stop, and both the loop and the drain wait for ever. */
+static void completions_that_never_come_do_not_hold_up_the_end(void **state)
+{
+	struct rig *rig = rig_open(1);
+
+	(void)state;
+	rig->socket[0]->fail_with = ENETDOWN;
+	rig->socket[0]->fails = UINT32_MAX;
+	send_from_pool(rig->worker, &rig->worker->queue[0], 5);
+	assert_true(drain_ms(rig) <= WORKER_DRAIN_MS + 200);
+	assert_int_equal(queue_tx_pending(&rig->worker->queue[0]), 5);
+	rig_close(rig);
+}
+
+static void a_finished_job_is_told_once_and_only_when_all_is_completed(void **state)
+{
+	struct rig *rig = rig_open(1);
+	struct queue *queue = &rig->worker->queue[0];
+	uint64_t count = 0;
+
+	(void)state;
+	rig->worker->done_fd = eventfd(0, EFD_NONBLOCK);
+	rig->socket[0]->hold_completions = true;
+	queue->tx_left = 0;
+	send_from_pool(rig->worker, queue, 1);
+	queue_kick_tx(queue);
+	worker_check_done(rig->worker);
+	assert_int_equal(read(rig->worker->done_fd, &count, sizeof(count)), -1);
+	fake_complete(rig->socket[0]);
+	worker_reap(rig->worker, queue);
+	worker_check_done(rig->worker);
+	worker_check_done(rig->worker);
+	assert_int_equal(read(rig->worker->done_fd, &count, sizeof(count)), sizeof(count));
+	assert_int_equal(count, 1);
+	close(rig->worker->done_fd);
+	ring_submit(&queue->fill);
+	rig_close(rig);
+}
+
+static void a_thread_runs_its_mode_and_ends_when_told(void **state)
+{
+	struct rig *rig = rig_open(1);
+	struct worker_counts counts;
+
+	(void)state;
+	assert_int_equal(worker_start(rig->worker, mode_of(CONF_MODE_RXDROP)->run), 0);
+	for (unsigned i = 0; i < 100; i++) {
+		worker_ask(rig->worker);
+		worker_read(rig->worker, &counts);
+		assert_int_equal(worker_counts_balance(&counts), 0);
+	}
+	worker_stop(rig->worker);
+	worker_join(rig->worker);
+	assert_false(rig->worker->running);
+	worker_count(rig->worker, &counts);
+	assert_true(counts.passes > 0);
+	rig_close(rig);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_new_worker_has_full_fill_rings_and_the_rest_in_its_pool),
+		cmocka_unit_test(the_ledger_is_right_before_the_kernel_can_see_an_entry),
+		cmocka_unit_test(completions_go_straight_back_to_fill),
+		cmocka_unit_test(a_completed_address_is_checked_before_the_ledger),
+		cmocka_unit_test(one_pass_reaps_at_most_two_batches),
+		cmocka_unit_test(frames_left_anywhere_come_back_at_close),
+		cmocka_unit_test(a_frame_in_two_places_fails_the_audit),
+		cmocka_unit_test(a_leaked_frame_shows_in_the_balance),
+		cmocka_unit_test(a_refused_bind_leaves_no_trace),
+		cmocka_unit_test(an_idle_worker_sleeps_long_and_asks_for_input_only),
+		cmocka_unit_test(pollout_is_asked_for_only_while_tx_is_blocked),
+		cmocka_unit_test(completions_that_hold_everything_up_are_napped_for),
+		cmocka_unit_test(a_sleeping_worker_has_published_what_it_knows),
+		cmocka_unit_test(a_snapshot_is_made_only_when_asked),
+		cmocka_unit_test(draining_takes_what_was_received),
+		cmocka_unit_test(completions_that_never_come_do_not_hold_up_the_end),
+		cmocka_unit_test(a_finished_job_is_told_once_and_only_when_all_is_completed),
+		cmocka_unit_test(a_thread_runs_its_mode_and_ends_when_told),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
