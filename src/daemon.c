@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 #include "daemon.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <sched.h>
 #include <signal.h>
@@ -200,6 +201,7 @@ static int allocate(struct daemon *daemon)
 {
 	unsigned lanes = daemon->queues.count * daemon->ports;
 
+	assert(lanes); /* the survey refuses no queues and no ports */
 	daemon->umem = calloc(daemon->queues.count, sizeof(*daemon->umem));
 	daemon->worker = calloc(daemon->queues.count, sizeof(*daemon->worker));
 	daemon->lane = calloc(lanes, sizeof(*daemon->lane));

@@ -29,13 +29,14 @@ static void open_standard_fds(void)
  * reader that closes our output is an error to report, not a signal to die of. */
 static void block_signals(void)
 {
+	const struct sigaction ignore = { .sa_handler = SIG_IGN };
 	sigset_t set;
 
 	sigemptyset(&set);
 	sigaddset(&set, SIGINT);
 	sigaddset(&set, SIGTERM);
-	sigprocmask(SIG_BLOCK, &set, NULL);
-	signal(SIGPIPE, SIG_IGN);
+	pthread_sigmask(SIG_BLOCK, &set, NULL);
+	sigaction(SIGPIPE, &ignore, NULL);
 }
 
 int main(int argc, char **argv)

@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <getopt.h>
 #include <limits.h>
-#include <stdarg.h>
 #include <string.h>
 
 /* Smallest ring: below this a batch of one already fills it and the kernel's own batching of fill
@@ -46,15 +45,8 @@ struct option_row {
 	unsigned long min, max; /* for numbers */
 };
 
-static int __attribute__((format(printf, 2, 3))) fail(struct parse *parse, const char *format, ...)
-{
-	va_list args;
-
-	va_start(args, format);
-	vsnprintf(parse->error, parse->error_size, format, args);
-	va_end(args);
-	return -EINVAL;
-}
+/* Notes the one line that tells what is wrong, and is the error to return. */
+#define fail(parse, ...) (snprintf((parse)->error, (parse)->error_size, __VA_ARGS__), -EINVAL)
 
 static int set_mode(struct parse *parse, enum conf_mode mode)
 {
@@ -96,7 +88,7 @@ static int apply_interface(struct parse *parse, const struct option_row *row, co
 	}
 	if (conf->ports == CONF_PORTS_MAX)
 		return fail(parse, "-i %s: more than %d interfaces", value, CONF_PORTS_MAX);
-	strcpy(conf->ifname[conf->ports++], value);
+	snprintf(conf->ifname[conf->ports++], CONF_IFNAME_SIZE, "%s", value);
 	return 0;
 }
 

@@ -122,9 +122,9 @@ struct worker_opts {
 
 /*
  * Makes a worker over a umem that it borrows, with every frame in its pool. Main thread. Returns 0
- * with *worker to be given to worker_free(), or -errno without a message.
+ * with *result to be given to worker_free(), or -errno without a message.
  */
-int worker_new(struct worker **worker, const struct worker_opts *opts, struct umem *umem);
+int worker_new(struct worker **result, const struct worker_opts *opts, struct umem *umem);
 
 /* Frees a worker whose thread has ended or was never started; NULL is fine. */
 void worker_free(struct worker *worker);

@@ -57,7 +57,6 @@ static int link_request(const char *name, int ifindex, mnl_cb_t parse, void *con
 	ssize_t len;
 	int err = 0;
 
-	_Static_assert(NETDEV_NAME_SIZE + 64 + sizeof(struct ifinfomsg) < ANSWER_BYTES, "");
 	message->nlmsg_type = RTM_GETLINK;
 	message->nlmsg_flags = NLM_F_REQUEST;
 	info->ifi_index = ifindex;

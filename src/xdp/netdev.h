@@ -7,7 +7,7 @@
 
 #include "base/mac.h"
 
-#define NETDEV_NAME_SIZE 128 /* ALTIFNAMSIZ: alternative names are this long */
+#define NETDEV_NAME_SIZE 16 /* IFNAMSIZ */
 
 struct netdev {
 	char name[NETDEV_NAME_SIZE]; /* the kernel's own name for it */

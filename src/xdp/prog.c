@@ -13,8 +13,12 @@
 #include <unistd.h>
 
 #include "base/log.h"
-#include "millrace.skel.h"
 #include "millrace_shared.h"
+
+/* Said again outside a system header, or clang's analyser holds that it keeps what it frees. */
+void bpf_object__destroy_skeleton(struct bpf_object_skeleton *s);
+
+#include "millrace.skel.h"
 
 /* The last warning of libbpf, without its newline: on a failure it holds the kernel's own reason. */
 static char libbpf_reason[256];

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 #include "xdp/umem.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <linux/memfd.h>
 #include <sys/mman.h>
@@ -103,6 +104,7 @@ int umem_open(struct umem *umem, const struct umem_opts *opts)
 			  (unsigned long long)(layout.total_bytes >> 20), ERR_ARGS(err));
 		return err;
 	}
+	assert(umem->header && umem->frames);
 	*umem->header = layout;
 	umem->frames_bytes = umem_locked_bytes(opts);
 	umem->frame_shift = (uint32_t)__builtin_ctz(opts->frame_size);

@@ -5,7 +5,7 @@
 
 #include "unit.h"
 
-#define WORDS_MAX 24
+#define WORDS_MAX 48
 
 static struct conf conf;
 static char error[512];
@@ -19,7 +19,7 @@ static enum options_result parse(const char *line)
 	int argc = 1;
 
 	while ((word = strsep(&rest, " ")))
-		if (*word)
+		if (*word && argc < WORDS_MAX)
 			argv[argc++] = word;
 	error[0] = '\0';
 	result = options_parse(argc, argv, &conf, error, sizeof(error));
@@ -196,7 +196,7 @@ static void too_many_interfaces_are_refused(void **state)
 	for (int i = 0; i < CONF_PORTS_MAX; i++)
 		snprintf(line + strlen(line), sizeof(line) - strlen(line), " -i%d", i);
 	assert_int_equal(parse(line), OPTIONS_RUN);
-	strcat(line, " -iz");
+	snprintf(line + strlen(line), sizeof(line) - strlen(line), " -iz");
 	assert_int_equal(parse(line), OPTIONS_WRONG);
 	assert_non_null(strstr(error, "more than 16"));
 }

@@ -172,6 +172,8 @@ void fake_on_poll(fake_poll_fn *hook, void *context)
 	poll_context = context;
 }
 
+/* NOLINTBEGIN(readability-identifier-naming, readability-function-size): the linker's names, the
+ * system calls' parameters. */
 /* Declarations of the linker's making: --wrap=NAME routes calls of NAME to __wrap_NAME. */
 ssize_t __wrap_sendto(int fd, const void *buffer, size_t len, int flags,
 		      const struct sockaddr *address, socklen_t address_len);
@@ -213,3 +215,4 @@ int __wrap_poll(struct pollfd *fds, nfds_t count, int timeout_ms)
 {
 	return poll_hook ? poll_hook(fds, count, timeout_ms, poll_context) : 0;
 }
+/* NOLINTEND(readability-identifier-naming, readability-function-size) */
