@@ -42,4 +42,4 @@ int millrace(struct xdp_md *ctx)
 	return (int)verdict;
 }
 
-char _license[] SEC("license") = "Dual BSD/GPL";
+char program_license[] SEC("license") = "Dual BSD/GPL";
