@@ -17,18 +17,18 @@ static inline COLD void forward_drop(struct worker *worker, struct queue *queue,
 static inline COLD uint32_t forward_discard(struct worker *worker, struct queue *ingress)
 {
 	uint32_t count = ring_ready(&ingress->rx, worker->batch);
-	uint64_t first = ring_peek(&ingress->rx);
+	struct ring_cursor rx = ring_peek(&ingress->rx);
 
 	if (count > worker->batch)
 		count = worker->batch;
 	for (uint32_t i = 0; i < count; i++) {
-		const struct xdp_desc *desc = ring_desc(&ingress->rx, first + i);
+		const struct xdp_desc *desc = cursor_desc(&rx);
 
 		ingress->rx_bytes += desc->len;
-		if (worker_knows(worker, ingress, desc->addr))
+		if (worker_knows(ingress, worker->frames_bytes, desc->addr))
 			forward_drop(worker, ingress, desc->addr, DROP_LINK_DOWN);
 	}
-	ring_release(&ingress->rx, count);
+	ring_release(&ingress->rx, &rx);
 	return count;
 }
 
@@ -42,8 +42,10 @@ static always_inline uint32_t forward_burst(struct worker *worker, struct queue 
 	uint32_t room = queue_tx_room(egress);
 	uint32_t count = room < worker->batch ? room : worker->batch;
 	uint32_t ready = ring_ready(&ingress->rx, worker->batch);
-	uint64_t first = ring_peek(&ingress->rx);
-	uint64_t rx_bytes = 0, tx_bytes = 0;
+	struct ring_cursor rx = ring_peek(&ingress->rx);
+	struct sends sends = sends_begin(worker, egress);
+	uint64_t frames_bytes = worker->frames_bytes, rx_bytes = 0;
+	uint8_t *frames = worker->frames;
 
 	ingress->held = false;
 	if (!ready)
@@ -57,24 +59,21 @@ static always_inline uint32_t forward_burst(struct worker *worker, struct queue 
 		return 0;
 	}
 	for (uint32_t i = 0; i < count; i++) {
-		const struct xdp_desc *desc = ring_desc(&ingress->rx, first + i);
+		struct xdp_desc desc = *cursor_desc(&rx);
 
-		rx_bytes += desc->len;
-		if (unlikely(!worker_knows(worker, ingress, desc->addr)))
+		rx_bytes += desc.len;
+		if (unlikely(!worker_knows(ingress, frames_bytes, desc.addr)))
 			continue;
-		if (unlikely(desc->len < ETHER_HEADER_LEN)) {
-			forward_drop(worker, ingress, desc->addr, DROP_RUNT);
+		if (unlikely(desc.len < ETHER_HEADER_LEN)) {
+			forward_drop(worker, ingress, desc.addr, DROP_RUNT);
 			continue;
 		}
 		if (swap)
-			mac_swap(umem_data(worker->umem, desc->addr));
-		worker_send(worker, egress, desc);
-		tx_bytes += desc->len;
+			mac_swap(frames + desc.addr);
+		sends_put(&sends, desc);
 	}
 	ingress->rx_bytes += rx_bytes;
-	egress->tx_bytes += tx_bytes;
-	egress->unsent = true;
-	ring_submit(&egress->tx);
-	ring_release(&ingress->rx, count);
+	sends_end(egress, &sends);
+	ring_release(&ingress->rx, &rx);
 	return count;
 }

@@ -34,10 +34,10 @@ static uint32_t pseudo_header_sum(uint32_t udp_len)
 
 void frame_build(struct frame_template *frame, const struct frame_opts *opts)
 {
-	struct ethhdr *ethernet = (struct ethhdr *)frame->bytes;
+	struct ethhdr ethernet;
 	struct iphdr ip = { 0 };
 	struct udphdr udp = { 0 };
-	uint8_t *ip_at = frame->bytes + sizeof(*ethernet);
+	uint8_t *ip_at = frame->bytes + sizeof(ethernet);
 	uint8_t *udp_at = ip_at + sizeof(ip);
 	uint8_t *payload = udp_at + sizeof(udp);
 	uint32_t udp_len = opts->len - (uint32_t)(udp_at - frame->bytes);
@@ -45,9 +45,10 @@ void frame_build(struct frame_template *frame, const struct frame_opts *opts)
 
 	assert(opts->len >= FRAME_HEADERS_LEN && opts->len <= FRAME_BYTES_MAX);
 	frame->len = opts->len;
-	memcpy(ethernet->h_dest, opts->dst, MAC_LEN);
-	memcpy(ethernet->h_source, opts->src, MAC_LEN);
-	ethernet->h_proto = htons(ETH_P_IP);
+	memcpy(ethernet.h_dest, opts->dst, MAC_LEN);
+	memcpy(ethernet.h_source, opts->src, MAC_LEN);
+	ethernet.h_proto = htons(ETH_P_IP);
+	memcpy(frame->bytes, &ethernet, sizeof(ethernet));
 	for (uint32_t i = 0; i < udp_len - sizeof(udp); i++)
 		payload[i] = (uint8_t)(opts->pattern >> (8 * (3 - i % 4)));
 

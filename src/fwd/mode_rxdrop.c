@@ -6,21 +6,24 @@
 static always_inline uint32_t rxdrop_burst(struct worker *worker, struct queue *queue)
 {
 	uint32_t count = ring_ready(&queue->rx, worker->batch);
-	uint64_t first = ring_peek(&queue->rx);
-	uint64_t bytes = 0;
+	struct ring_cursor rx = ring_peek(&queue->rx);
+	uint64_t frames_bytes = worker->frames_bytes, bytes = 0;
+	struct returns returns;
 
 	if (!count)
 		return 0;
 	if (count > worker->batch)
 		count = worker->batch;
+	returns = returns_begin(worker, queue, count);
 	for (uint32_t i = 0; i < count; i++) {
-		const struct xdp_desc *desc = ring_desc(&queue->rx, first + i);
+		const struct xdp_desc *desc = cursor_desc(&rx);
 
 		bytes += desc->len;
-		if (likely(worker_knows(worker, queue, desc->addr)))
-			worker_return(worker, queue, desc->addr);
+		if (likely(worker_knows(queue, frames_bytes, desc->addr)))
+			returns_put(worker, &returns, desc->addr);
 	}
-	ring_release(&queue->rx, count);
+	returns_end(queue, &returns);
+	ring_release(&queue->rx, &rx);
 	queue->rx_bytes += bytes;
 	return count;
 }

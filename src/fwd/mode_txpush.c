@@ -13,6 +13,7 @@ static always_inline uint32_t txpush_burst(struct worker *worker, struct queue *
 	const struct frame_template *template = &worker->template[queue->port];
 	uint32_t count = queue_tx_room(queue);
 	uint16_t mark = (uint16_t)(queue->port + 1);
+	struct sends sends;
 
 	if (count > worker->batch)
 		count = worker->batch;
@@ -22,24 +23,20 @@ static always_inline uint32_t txpush_burst(struct worker *worker, struct queue *
 		count = worker->pool.count;
 	if (!count)
 		return 0;
+	sends = sends_begin(worker, queue);
 	for (uint32_t i = 0; i < count; i++) {
 		uint32_t frame = pool_get(&worker->pool);
-		struct xdp_desc desc = {
-			.addr = ((uint64_t)frame << worker->frame_shift) + XSK_HEADROOM,
-			.len = template->len,
-		};
+		uint64_t addr = ((uint64_t)frame << worker->frame_shift) + XSK_HEADROOM;
 
 		if (unlikely(worker->written[frame] != mark)) {
-			memcpy(umem_data(worker->umem, desc.addr), template->bytes, template->len);
+			memcpy(worker->frames + addr, template->bytes, template->len);
 			worker->written[frame] = mark;
 		}
-		worker_send(worker, queue, &desc);
+		sends_put(&sends, (struct xdp_desc){ .addr = addr, .len = template->len });
 	}
 	if (queue->tx_left != UINT64_MAX)
 		queue->tx_left -= count;
-	queue->tx_bytes += (uint64_t)count * template->len;
-	queue->unsent = true;
-	ring_submit(&queue->tx);
+	sends_end(queue, &sends);
 	return count;
 }
 

@@ -46,6 +46,7 @@ int worker_new(struct worker **result, const struct worker_opts *opts, struct um
 	}
 	memset(worker, 0, sizeof(*worker));
 	worker->umem = umem;
+	worker->frames = umem->frames;
 	worker->ledger = umem->ledger;
 	worker->frames_bytes = umem->frames_bytes;
 	worker->frame_shift = umem->frame_shift;
@@ -294,13 +295,17 @@ void worker_remove_last(struct worker *worker)
 void worker_close_port(struct worker *worker, unsigned port)
 {
 	struct queue *queue = &worker->queue[port];
-	uint32_t left = ring_ready(&queue->rx, 1);
+	struct ring_cursor rx;
+	uint32_t left;
 
 	if (queue->closed)
 		return;
+	left = ring_ready(&queue->rx, ring_size(&queue->rx));
+	rx = ring_peek(&queue->rx);
+	rx.index += left;
 	/* Received, but too late: they are counted as such, and the ledger has them as FILL. */
 	queue->drops[DROP_STOPPING] += left;
-	ring_release(&queue->rx, left);
+	ring_release(&queue->rx, &rx);
 	queue_count(queue, &queue->final);
 	queue->final.fill = queue->final.rx = queue->final.tx = queue->final.completion = 0;
 	queue->final.kernel = 0;

@@ -50,6 +50,7 @@ struct worker {
 	/* Set before the thread starts, only read afterwards. */
 	GROUP_BEGIN(setup);
 	struct umem *umem;     /* borrowed from the daemon */
+	uint8_t *frames;       /* of that umem */
 	ledger_entry *ledger;  /* of that umem */
 	uint64_t frames_bytes; /* of that umem */
 	uint32_t frame_shift;  /* of that umem */

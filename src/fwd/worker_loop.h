@@ -20,50 +20,109 @@ void worker_publish(struct worker *worker);
 void worker_check_done(struct worker *worker);
 bool worker_drained(struct worker *worker, bool moved, uint64_t *started_ns, uint64_t *quiet_ns);
 
-/*
- * Gives back a frame that the worker has in hand, by the address the kernel named: straight to the
- * queue's fill ring, or to the pool if that is full. The fill entry is published by the refill step
- * of this pass.
- */
-static always_inline void worker_return(struct worker *worker, struct queue *queue, uint64_t addr)
-{
-	uint32_t frame = (uint32_t)(addr >> worker->frame_shift);
-
-	if (likely(ring_room(&queue->fill, 1))) {
-		uint64_t index = ring_take(&queue->fill, 1);
-
-		ledger_write(&worker->ledger[frame], ledger_pack(LEDGER_FILL, queue->port, index));
-		*ring_addr(&queue->fill, index) = (uint64_t)frame << worker->frame_shift;
-	} else {
-		ledger_write(&worker->ledger[frame], ledger_pack(LEDGER_POOL, 0, 0));
-		pool_put(&worker->pool, frame);
-	}
-}
-
 /* True if the kernel may name this address on the queue's rings. If not, some frame of the queue
  * will not be seen again until the ledger gives it back at close: it is counted as lost. */
-static always_inline bool worker_knows(const struct worker *worker, struct queue *queue,
-				       uint64_t addr)
+static always_inline bool worker_knows(struct queue *queue, uint64_t frames_bytes, uint64_t addr)
 {
-	if (likely(addr < worker->frames_bytes))
+	if (likely(addr < frames_bytes))
 		return true;
 	queue->lost++;
 	queue->drops[DROP_BAD_DESCRIPTOR]++;
 	return false;
 }
 
-/* Puts a frame on a TX ring that queue_tx_room() says has room. */
-static always_inline void worker_send(struct worker *worker, struct queue *egress,
-				      const struct xdp_desc *desc)
-{
-	uint64_t index = ring_take(&egress->tx, 1);
-	struct xdp_desc *entry = ring_desc(&egress->tx, index);
+/*
+ * Frames on their way back to the kernel, for the length of a burst: straight to a fill ring while it
+ * has room, then to the pool. The fill entries are published by the refill step of this pass.
+ */
+struct returns {
+	struct ring_cursor fill;
+	ledger_entry *ledger;
+	ledger_entry tag; /* FILL and the port, without the index */
+	uint32_t shift;
+	uint32_t room;
+};
 
-	ledger_write(&worker->ledger[desc->addr >> worker->frame_shift],
-		     ledger_pack(LEDGER_TX, egress->port, index));
-	entry->addr = desc->addr;
-	entry->len = desc->len;
-	entry->options = desc->options & XDP_PKT_CONTD;
+static always_inline struct returns returns_begin(const struct worker *worker, struct queue *queue,
+						  uint32_t count)
+{
+	return (struct returns){
+		.fill = ring_take(&queue->fill),
+		.ledger = worker->ledger,
+		.tag = ledger_pack(LEDGER_FILL, queue->port, 0),
+		.shift = worker->frame_shift,
+		.room = ring_room(&queue->fill, count),
+	};
+}
+
+/* Gives back a frame that the worker has in hand, by the address the kernel named. */
+static always_inline void returns_put(struct worker *worker, struct returns *returns, uint64_t addr)
+{
+	uint64_t frame = addr >> returns->shift;
+
+	if (likely(returns->room)) {
+		returns->room--;
+		ledger_write(&returns->ledger[frame],
+			     returns->tag | (returns->fill.index & LEDGER_INDEX_MASK));
+		*cursor_addr(&returns->fill) = frame << returns->shift;
+	} else {
+		ledger_write(&returns->ledger[frame], ledger_pack(LEDGER_POOL, 0, 0));
+		pool_put(&worker->pool, (uint32_t)frame);
+	}
+}
+
+static always_inline void returns_end(struct queue *queue, const struct returns *returns)
+{
+	ring_stage(&queue->fill, &returns->fill);
+}
+
+/* Gives back one frame, where that is rare. */
+static inline COLD void worker_return(struct worker *worker, struct queue *queue, uint64_t addr)
+{
+	struct returns returns = returns_begin(worker, queue, 1);
+
+	returns_put(worker, &returns, addr);
+	returns_end(queue, &returns);
+}
+
+/*
+ * Frames on their way out of a port, for the length of a burst. queue_tx_room() says how many there
+ * may be. The TX entries are the kernel's only after sends_end().
+ */
+struct sends {
+	struct ring_cursor tx;
+	ledger_entry *ledger;
+	ledger_entry tag; /* TX and the port, without the index */
+	uint32_t shift;
+	uint64_t bytes;
+};
+
+static always_inline struct sends sends_begin(const struct worker *worker,
+					      const struct queue *queue)
+{
+	return (struct sends){
+		.tx = ring_take(&queue->tx),
+		.ledger = worker->ledger,
+		.tag = ledger_pack(LEDGER_TX, queue->port, 0),
+		.shift = worker->frame_shift,
+	};
+}
+
+static always_inline void sends_put(struct sends *sends, struct xdp_desc desc)
+{
+	ledger_write(&sends->ledger[desc.addr >> sends->shift],
+		     sends->tag | (sends->tx.index & LEDGER_INDEX_MASK));
+	sends->bytes += desc.len;
+	desc.options &= XDP_PKT_CONTD;
+	*cursor_desc(&sends->tx) = desc;
+}
+
+static always_inline void sends_end(struct queue *queue, const struct sends *sends)
+{
+	queue->tx_bytes += sends->bytes;
+	queue->unsent = true;
+	ring_stage(&queue->tx, &sends->tx);
+	ring_submit(&queue->tx);
 }
 
 /* Whose fill ring the completions of `queue` go to: one that has room for them. On a patch that
@@ -83,7 +142,9 @@ static always_inline struct queue *worker_fill_target(struct worker *worker, str
 static always_inline uint32_t worker_reap(struct worker *worker, struct queue *queue)
 {
 	uint32_t count = ring_ready(&queue->completion, 2 * worker->batch);
-	uint64_t first = ring_peek(&queue->completion);
+	struct ring_cursor completion = ring_peek(&queue->completion);
+	uint64_t frames_bytes = worker->frames_bytes;
+	struct returns returns;
 	struct queue *target;
 
 	if (!count)
@@ -91,37 +152,34 @@ static always_inline uint32_t worker_reap(struct worker *worker, struct queue *q
 	if (count > 2 * worker->batch)
 		count = 2 * worker->batch;
 	target = worker_fill_target(worker, queue, count);
+	returns = returns_begin(worker, target, count);
 	for (uint32_t i = 0; i < count; i++) {
-		uint64_t addr = *ring_addr(&queue->completion, first + i);
+		uint64_t addr = *cursor_addr(&completion);
 
-		if (likely(worker_knows(worker, queue, addr)))
-			worker_return(worker, target, addr);
+		if (likely(worker_knows(queue, frames_bytes, addr)))
+			returns_put(worker, &returns, addr);
 	}
-	ring_release(&queue->completion, count);
+	returns_end(target, &returns);
+	ring_release(&queue->completion, &completion);
 	return count;
 }
 
 /* Tops the fill ring up from the pool, and publishes all that this pass put there. */
-static always_inline uint32_t worker_refill(struct worker *worker, struct queue *queue)
+static always_inline void worker_refill(struct worker *worker, struct queue *queue)
 {
 	uint32_t count = worker->pool.count;
 
 	if (count) {
-		uint32_t room = ring_room(&queue->fill, ring_size(&queue->fill));
+		struct returns returns = returns_begin(worker, queue, ring_size(&queue->fill));
 
-		if (count > room)
-			count = room;
-		for (uint32_t i = 0; i < count; i++) {
-			uint32_t frame = pool_get(&worker->pool);
-			uint64_t index = ring_take(&queue->fill, 1);
-
-			ledger_write(&worker->ledger[frame],
-				     ledger_pack(LEDGER_FILL, queue->port, index));
-			*ring_addr(&queue->fill, index) = (uint64_t)frame << worker->frame_shift;
-		}
+		if (count > returns.room)
+			count = returns.room;
+		for (uint32_t i = 0; i < count; i++)
+			returns_put(worker, &returns,
+				    (uint64_t)pool_get(&worker->pool) << returns.shift);
+		returns_end(queue, &returns);
 	}
 	ring_submit(&queue->fill);
-	return count;
 }
 
 static always_inline uint32_t worker_pass(struct worker *worker, burst_fn *burst)

@@ -3,8 +3,11 @@
  * The user side of the four AF_XDP rings. Each ring has one producer and one consumer, the kernel
  * being one of them; each side of a ring belongs to one thread.
  *
- *	we produce: fill, TX              we consume: RX, completion
- *	room -> take, write -> submit     ready -> peek, read -> release
+ *	we produce: fill, TX                    we consume: RX, completion
+ *	room -> take, write ... -> submit       ready -> peek, read ... -> release
+ *
+ * take and peek give a cursor, which walks the entries and is what submit and release take back: for
+ * the length of a burst index, mask and base stay in registers, whatever is stored in between.
  *
  * The shared indices are free-running 32-bit counters. Our own index is kept in 64 bits: it never
  * wraps, so that it also counts entries since the ring was made and serves as the owner ledger's
@@ -54,6 +57,24 @@ static always_inline struct xdp_desc *ring_desc(const struct ring *ring, uint64_
 	return (struct xdp_desc *)ring->entries + (index & ring->mask);
 }
 
+/* A place on a ring: the next entry to write or to read. A local variable, never stored. */
+struct ring_cursor {
+	uint64_t index;
+	void *entries;
+	uint32_t mask;
+};
+
+/* The entry at the cursor, which moves on. */
+static always_inline uint64_t *cursor_addr(struct ring_cursor *cursor)
+{
+	return (uint64_t *)cursor->entries + (cursor->index++ & cursor->mask);
+}
+
+static always_inline struct xdp_desc *cursor_desc(struct ring_cursor *cursor)
+{
+	return (struct xdp_desc *)cursor->entries + (cursor->index++ & cursor->mask);
+}
+
 /* Producer: free slots, at least `want` of them if the kernel has freed so many. */
 static always_inline uint32_t ring_room(struct ring *ring, uint32_t want)
 {
@@ -65,17 +86,19 @@ static always_inline uint32_t ring_room(struct ring *ring, uint32_t want)
 	return ring_size(ring) - ((uint32_t)ring->own - ring->peer);
 }
 
-/* Producer: takes `count` slots, which ring_room() has promised, and returns the first index.
- * The entries are the kernel's only after ring_submit(). */
-static always_inline uint64_t ring_take(struct ring *ring, uint32_t count)
+/* Producer: the first free slot. As many may be written as ring_room() has promised. */
+static always_inline struct ring_cursor ring_take(const struct ring *ring)
 {
-	uint64_t first = ring->own;
-
-	ring->own += count;
-	return first;
+	return (struct ring_cursor){ ring->own, ring->entries, ring->mask };
 }
 
-/* Producer: announces every entry taken so far. */
+/* Producer: what was written up to the cursor is to be announced by the next ring_submit(). */
+static always_inline void ring_stage(struct ring *ring, const struct ring_cursor *cursor)
+{
+	ring->own = cursor->index;
+}
+
+/* Producer: announces every entry staged so far. */
 static always_inline void ring_submit(struct ring *ring)
 {
 	/* B: pairs with the kernel's acquire, C. Entries and ledger are written before. */
@@ -93,17 +116,17 @@ static always_inline uint32_t ring_ready(struct ring *ring, uint32_t want)
 	return ring->peer - (uint32_t)ring->own;
 }
 
-/* Consumer: the index of the first unread entry; it and the next ring_ready() - 1 may be read
- * until they are released. */
-static always_inline uint64_t ring_peek(const struct ring *ring)
+/* Consumer: the first unread entry. As many may be read as ring_ready() has promised, until they are
+ * released. */
+static always_inline struct ring_cursor ring_peek(const struct ring *ring)
 {
-	return ring->own;
+	return (struct ring_cursor){ ring->own, ring->entries, ring->mask };
 }
 
-/* Consumer: gives `count` entries' slots back to the kernel. */
-static always_inline void ring_release(struct ring *ring, uint32_t count)
+/* Consumer: gives the slots of all entries before the cursor back to the kernel. */
+static always_inline void ring_release(struct ring *ring, const struct ring_cursor *cursor)
 {
-	ring->own += count;
+	ring->own = cursor->index;
 	/* D: pairs with the kernel's acquire, A. Entries and ledger are done with before. */
 	store_release(ring->consumer, (uint32_t)ring->own);
 }

@@ -84,3 +84,20 @@ static inline void rig_frame(uint8_t *bytes, uint32_t len, unsigned number)
 	for (uint32_t i = 0; i < len; i++)
 		bytes[i] = (uint8_t)(number * 7 + i);
 }
+
+/* Puts `count` frames from the pool on the port's TX ring, of 60, 61, 62 ... bytes. */
+static inline void rig_send(struct rig *rig, unsigned port, unsigned count)
+{
+	struct queue *queue = &rig->worker->queue[port];
+	struct sends sends = sends_begin(rig->worker, queue);
+
+	for (unsigned i = 0; i < count; i++) {
+		uint32_t frame = pool_get(&rig->worker->pool);
+
+		sends_put(&sends, (struct xdp_desc){
+					  .addr = umem_addr_of(&rig->umem, frame) + XSK_HEADROOM,
+					  .len = 60 + i,
+				  });
+	}
+	sends_end(queue, &sends);
+}

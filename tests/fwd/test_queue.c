@@ -3,32 +3,13 @@
 
 #include "fwd/rig.h"
 
-/* Puts `count` frames from the pool on the port's TX ring. */
-static void send_frames(struct rig *rig, unsigned count)
-{
-	struct queue *queue = &rig->worker->queue[0];
-
-	for (unsigned i = 0; i < count; i++) {
-		struct xdp_desc desc = {
-			.addr = umem_addr_of(&rig->umem, pool_get(&rig->worker->pool)) +
-				XSK_HEADROOM,
-			.len = 60 + i,
-		};
-
-		worker_send(rig->worker, queue, &desc);
-		queue->tx_bytes += desc.len;
-	}
-	ring_submit(&queue->tx);
-	queue->unsent = true;
-}
-
 /* Field case 35: one kick is not enough, EAGAIN comes after 32 descriptors. */
 static void a_kick_goes_on_until_the_ring_is_empty(void **state)
 {
 	struct rig *rig = rig_open(1);
 
 	(void)state;
-	send_frames(rig, RIG_RING);
+	rig_send(rig, 0, RIG_RING);
 	queue_kick_tx(&rig->worker->queue[0]);
 	assert_int_equal(rig->socket[0]->sent, RIG_RING);
 	assert_int_equal(rig->socket[0]->sendto_calls, RIG_RING / FAKE_TX_BATCH);
@@ -59,7 +40,7 @@ static void transient_errors_are_counted_and_never_fatal(void **state)
 		rig->socket[0]->fail_with = rows[i].err;
 		rig->socket[0]->fails = 3;
 		rig->socket[0]->fail_progress = rows[i].progress;
-		send_frames(rig, 10);
+		rig_send(rig, 0, 10);
 		/* Without progress one call a pass: no spinning in the kernel. */
 		for (unsigned pass = 0; pass < 4; pass++)
 			queue_kick_tx(queue);
@@ -80,7 +61,7 @@ static void kicks_in_one_pass_are_bounded(void **state)
 	rig->socket[0]->fail_with = EBUSY;
 	rig->socket[0]->fails = UINT32_MAX;
 	rig->socket[0]->fail_progress = true;
-	send_frames(rig, RIG_RING);
+	rig_send(rig, 0, RIG_RING);
 	queue_kick_tx(&rig->worker->queue[0]);
 	assert_int_equal(rig->socket[0]->sendto_calls, KICKS_PER_PASS);
 	assert_true(rig->worker->queue[0].unsent);
@@ -103,7 +84,7 @@ static void a_dead_device_is_told_apart(void **state)
 
 		rig->socket[0]->fail_with = rows[i].err;
 		rig->socket[0]->fails = 1;
-		send_frames(rig, 5);
+		rig_send(rig, 0, 5);
 		queue_kick_tx(queue);
 		assert_true(queue->down);
 		assert_true(queue->unsent);
@@ -123,7 +104,7 @@ static void zero_copy_is_woken_only_where_it_asks(void **state)
 
 	(void)state;
 	queue->zero_copy = true;
-	send_frames(rig, 5);
+	rig_send(rig, 0, 5);
 	queue_kick_tx(queue);
 	queue_kick_rx(queue);
 	assert_int_equal(rig->socket[0]->sendto_calls, 0);
@@ -145,7 +126,7 @@ static void sent_means_completed_in_frames_and_bytes(void **state)
 
 	(void)state;
 	rig->socket[0]->hold_completions = true;
-	send_frames(rig, 3); /* 60 + 61 + 62 bytes */
+	rig_send(rig, 0, 3); /* 60 + 61 + 62 bytes */
 	queue_count(&rig->worker->queue[0], &counts);
 	assert_int_equal(counts.tx_packets, 0);
 	assert_int_equal(counts.tx_bytes, 0);

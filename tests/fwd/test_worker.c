@@ -8,28 +8,14 @@
 static always_inline uint32_t return_burst(struct worker *worker, struct queue *queue)
 {
 	uint32_t count = ring_ready(&queue->rx, 1);
+	struct ring_cursor rx = ring_peek(&queue->rx);
 
 	if (count > worker->batch)
 		count = worker->batch;
 	for (uint32_t i = 0; i < count; i++)
-		worker_return(worker, queue,
-			      ring_desc(&queue->rx, ring_peek(&queue->rx) + i)->addr);
-	ring_release(&queue->rx, count);
+		worker_return(worker, queue, cursor_desc(&rx)->addr);
+	ring_release(&queue->rx, &rx);
 	return count;
-}
-
-static void send_from_pool(struct worker *worker, struct queue *queue, unsigned count)
-{
-	for (unsigned i = 0; i < count; i++) {
-		struct xdp_desc desc = {
-			.addr = umem_addr_of(worker->umem, pool_get(&worker->pool)) + XSK_HEADROOM,
-			.len = 60,
-		};
-
-		worker_send(worker, queue, &desc);
-	}
-	queue->unsent = true;
-	ring_submit(&queue->tx);
 }
 
 static void a_new_worker_has_full_fill_rings_and_the_rest_in_its_pool(void **state)
@@ -57,11 +43,11 @@ static void the_ledger_is_right_before_the_kernel_can_see_an_entry(void **state)
 		assert_int_equal(ledger_port(entry), 0);
 		assert_int_equal(ledger_index(entry), i);
 	}
-	send_from_pool(rig->worker, queue, 1);
+	rig_send(rig, 0, 1);
 	assert_true(rig->umem.ledger[umem_frame_of(&rig->umem, ring_desc(&queue->tx, 0)->addr)] ==
 		    ledger_pack(LEDGER_TX, 0, 0));
 	/* A burst that took an entry and was killed before ring_submit(): the ledger tells. */
-	send_from_pool(rig->worker, queue, 1);
+	rig_send(rig, 0, 1);
 	assert_true(ledger_index(rig->umem.ledger[umem_frame_of(
 			    &rig->umem, ring_desc(&queue->tx, 1)->addr)]) == 1);
 	rig_close(rig);
@@ -72,18 +58,21 @@ static void completions_go_straight_back_to_fill(void **state)
 	struct rig *rig = rig_open(1);
 	struct queue *queue = &rig->worker->queue[0];
 	uint32_t pool = rig->worker->pool.count;
+	struct ring_cursor rx;
+	struct sends sends;
 	uint8_t bytes[60] = { 0 };
 
 	(void)state;
 	for (unsigned i = 0; i < RIG_BATCH; i++)
 		fake_receive(rig->socket[0], bytes, sizeof(bytes));
 	/* Forward them by hand, without the refill step, so that fill has room. */
-	for (unsigned i = 0; i < RIG_BATCH; i++)
-		worker_send(rig->worker, queue, ring_desc(&queue->rx, i));
-	ring_submit(&queue->tx);
 	assert_int_equal(ring_ready(&queue->rx, RIG_BATCH), RIG_BATCH);
-	ring_release(&queue->rx, RIG_BATCH);
-	queue->unsent = true;
+	rx = ring_peek(&queue->rx);
+	sends = sends_begin(rig->worker, queue);
+	for (unsigned i = 0; i < RIG_BATCH; i++)
+		sends_put(&sends, *cursor_desc(&rx));
+	sends_end(queue, &sends);
+	ring_release(&queue->rx, &rx);
 	queue_kick_tx(queue);
 	assert_int_equal(worker_reap(rig->worker, queue), RIG_BATCH);
 	assert_int_equal(rig->worker->pool.count, pool);
@@ -101,7 +90,7 @@ static void a_completed_address_is_checked_before_the_ledger(void **state)
 	(void)state;
 	rig->socket[0]->hold_completions = true;
 	for (size_t i = 0; i < ARRAY_SIZE(bad); i++) {
-		send_from_pool(rig->worker, queue, 1);
+		rig_send(rig, 0, 1);
 		queue_kick_tx(queue);
 		fake_complete_address(rig->socket[0], bad[i]);
 		assert_int_equal(worker_reap(rig->worker, queue), 1);
@@ -117,7 +106,7 @@ static void one_pass_reaps_at_most_two_batches(void **state)
 	struct queue *queue = &rig->worker->queue[0];
 
 	(void)state;
-	send_from_pool(rig->worker, queue, RIG_RING);
+	rig_send(rig, 0, RIG_RING);
 	queue_kick_tx(queue);
 	assert_int_equal(worker_reap(rig->worker, queue), 2 * RIG_BATCH);
 	assert_int_equal(worker_reap(rig->worker, queue), 2 * RIG_BATCH);
@@ -136,10 +125,10 @@ static void frames_left_anywhere_come_back_at_close(void **state)
 	rig->socket[1]->hold_completions = true;
 	for (unsigned i = 0; i < 5; i++)
 		fake_receive(rig->socket[0], bytes, sizeof(bytes)); /* left on RX */
-	send_from_pool(rig->worker, &rig->worker->queue[1], 7);
-	queue_kick_tx(&rig->worker->queue[1]);			/* in the kernel */
-	send_from_pool(rig->worker, &rig->worker->queue[1], 3); /* left on TX */
-	send_from_pool(rig->worker, &rig->worker->queue[0], 2);
+	rig_send(rig, 1, 7);
+	queue_kick_tx(&rig->worker->queue[1]); /* in the kernel */
+	rig_send(rig, 1, 3);		       /* left on TX */
+	rig_send(rig, 0, 2);
 	queue_kick_tx(&rig->worker->queue[0]); /* left on completion */
 	worker_close_port(rig->worker, 1);
 	worker_count(rig->worker, &counts);
@@ -250,13 +239,13 @@ static void pollout_is_asked_for_only_while_tx_is_blocked(void **state)
 	/* A few frames that the kernel did not take: a nap, for only a call moves them. */
 	rig->socket[0]->fail_with = EAGAIN;
 	rig->socket[0]->fails = UINT32_MAX;
-	send_from_pool(rig->worker, queue, 3);
+	rig_send(rig, 0, 3);
 	queue_kick_tx(queue);
 	slept = sleep_once(rig);
 	assert_int_equal(slept.events, POLLIN);
 	assert_int_equal(slept.timeout_ms, WORKER_NAP_MS);
 	/* No room for a batch: the kernel tells when there is. */
-	send_from_pool(rig->worker, queue, RIG_RING - 3);
+	rig_send(rig, 0, RIG_RING - 3);
 	queue_kick_tx(queue);
 	slept = sleep_once(rig);
 	assert_int_equal(slept.events, POLLIN | POLLOUT);
@@ -282,7 +271,7 @@ static void completions_that_hold_everything_up_are_napped_for(void **state)
 
 	(void)state;
 	rig->socket[0]->hold_completions = true;
-	send_from_pool(rig->worker, &rig->worker->queue[0], RIG_RING);
+	rig_send(rig, 0, RIG_RING);
 	queue_kick_tx(&rig->worker->queue[0]);
 	slept = sleep_once(rig);
 	assert_int_equal(slept.events,
@@ -355,7 +344,7 @@ static void draining_takes_what_was_received(void **state)
 	(void)state;
 	for (unsigned i = 0; i < RIG_RING; i++)
 		fake_receive(rig->socket[0], bytes, sizeof(bytes));
-	send_from_pool(rig->worker, &rig->worker->queue[0], 5);
+	rig_send(rig, 0, 5);
 	drain_ms(rig);
 	assert_int_equal(rig->worker->queue[0].rx.own, RIG_RING);
 	assert_int_equal(rig->socket[0]->sent, 5);
@@ -371,7 +360,7 @@ static void completions_that_never_come_do_not_hold_up_the_end(void **state)
 	(void)state;
 	rig->socket[0]->fail_with = ENETDOWN;
 	rig->socket[0]->fails = UINT32_MAX;
-	send_from_pool(rig->worker, &rig->worker->queue[0], 5);
+	rig_send(rig, 0, 5);
 	assert_true(drain_ms(rig) <= WORKER_DRAIN_MS + 200);
 	assert_int_equal(queue_tx_pending(&rig->worker->queue[0]), 5);
 	rig_close(rig);
@@ -387,7 +376,7 @@ static void a_finished_job_is_told_once_and_only_when_all_is_completed(void **st
 	rig->worker->done_fd = eventfd(0, EFD_NONBLOCK);
 	rig->socket[0]->hold_completions = true;
 	queue->tx_left = 0;
-	send_from_pool(rig->worker, queue, 1);
+	rig_send(rig, 0, 1);
 	queue_kick_tx(queue);
 	worker_check_done(rig->worker);
 	assert_int_equal(read(rig->worker->done_fd, &count, sizeof(count)), -1);

@@ -30,11 +30,16 @@ static void a_producer_sees_full_and_the_kernels_progress(void **state)
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(starts); i++) {
 		struct ring ring = ring_at(starts[i], entries);
+		struct ring_cursor cursor;
 
 		assert_int_equal(ring_room(&ring, 1), SIZE);
-		assert_int_equal(ring_take(&ring, SIZE), starts[i]);
+		cursor = ring_take(&ring);
+		assert_int_equal(cursor.index, starts[i]);
+		for (uint64_t j = 0; j < SIZE; j++)
+			assert_ptr_equal(cursor_addr(&cursor), &entries[(starts[i] + j) % SIZE]);
+		ring_stage(&ring, &cursor);
 		assert_int_equal(ring_room(&ring, 1), 0);
-		/* Taken is not announced. */
+		/* Staged is not announced. */
 		assert_int_equal(producer, (uint32_t)starts[i]);
 		ring_submit(&ring);
 		assert_int_equal(producer, (uint32_t)(starts[i] + SIZE));
@@ -51,17 +56,24 @@ static void a_consumer_sees_empty_and_the_kernels_progress(void **state)
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(starts); i++) {
 		struct ring ring = ring_at(starts[i], descs);
+		struct ring_cursor cursor;
 
 		assert_int_equal(ring_ready(&ring, 1), 0);
 		producer += 5;
 		assert_int_equal(ring_ready(&ring, 1), 5);
-		assert_int_equal(ring_peek(&ring), starts[i]);
-		ring_release(&ring, 2);
+		cursor = ring_peek(&ring);
+		assert_ptr_equal(cursor_desc(&cursor), &descs[starts[i] % SIZE]);
+		assert_ptr_equal(cursor_desc(&cursor), &descs[(starts[i] + 1) % SIZE]);
+		/* Read is not released. */
+		assert_int_equal(consumer, (uint32_t)starts[i]);
+		ring_release(&ring, &cursor);
 		assert_int_equal(consumer, (uint32_t)(starts[i] + 2));
-		assert_int_equal(ring_peek(&ring), starts[i] + 2);
+		assert_int_equal(ring_peek(&ring).index, starts[i] + 2);
 		producer += 5;
 		assert_int_equal(ring_ready(&ring, SIZE), SIZE);
-		ring_release(&ring, SIZE);
+		cursor = ring_peek(&ring);
+		cursor.index += SIZE;
+		ring_release(&ring, &cursor);
 		assert_int_equal(ring_ready(&ring, 1), 0);
 	}
 }
@@ -72,12 +84,12 @@ static void entries_wrap_with_the_ring(void **state)
 
 	(void)state;
 	for (uint64_t round = 0; round < 5; round++) {
-		uint64_t first;
+		struct ring_cursor cursor = ring_take(&ring);
 
 		assert_true(ring_room(&ring, SIZE) == SIZE);
-		first = ring_take(&ring, SIZE);
 		for (uint64_t i = 0; i < SIZE; i++)
-			*ring_addr(&ring, first + i) = round * 100 + i;
+			*cursor_addr(&cursor) = round * 100 + i;
+		ring_stage(&ring, &cursor);
 		ring_submit(&ring);
 		for (uint32_t i = 0; i < SIZE; i++, consumer++)
 			assert_int_equal(entries[consumer & (SIZE - 1)], round * 100 + i);
