@@ -20,9 +20,10 @@
  * them. In copy mode a frame is completed within microseconds of being taken. */
 #define DRAIN_STUCK_NS (300 * NSEC_PER_MSEC)
 
-/* How long worker_read() waits for an answer. A pass takes well under 1 ms; a poller that shares its
- * CPU may be off it for a few. */
-#define ANSWER_TRIES  50
+/* How long worker_read() waits for an answer: 100 ms. A pass takes well under 1 ms, but a poller that
+ * shares its CPU with other spinning threads may be off it for tens of ms. Longer would make one stuck
+ * worker spoil the reports of all. */
+#define ANSWER_TRIES  500
 #define ANSWER_NAP_US 200
 
 int worker_new(struct worker **result, const struct worker_opts *opts, struct umem *umem)
@@ -102,6 +103,7 @@ int worker_start(struct worker *worker, void (*run)(struct worker *worker))
 	char name[16];
 	int err;
 
+	worker_publish(worker); /* so that there is something true to read before its first pass */
 	CPU_ZERO(&cpus);
 	CPU_SET(worker->cpu, &cpus);
 	err = pthread_attr_init(&attr);

@@ -301,6 +301,11 @@ static void a_sleeping_worker_has_published_what_it_knows(void **state)
 	rig_close(rig);
 }
 
+static void end_at_once(struct worker *worker)
+{
+	(void)worker;
+}
+
 static void a_snapshot_is_made_only_when_asked(void **state)
 {
 	struct rig *rig = rig_open(1);
@@ -314,6 +319,24 @@ static void a_snapshot_is_made_only_when_asked(void **state)
 	assert_int_equal(rig->worker->seqlock.seq, 2);
 	worker_pass(rig->worker, return_burst);
 	assert_int_equal(rig->worker->seqlock.seq, 2);
+	rig_close(rig);
+}
+
+/* Seen as a report without sockets: its CPU busy, the worker had not yet run when it was asked. */
+static void a_worker_that_never_ran_is_reported_as_it_was_made(void **state)
+{
+	struct rig *rig = rig_open(2);
+	struct worker_counts counts;
+
+	(void)state;
+	assert_int_equal(worker_start(rig->worker, end_at_once), 0);
+	worker_ask(rig->worker);
+	worker_read(rig->worker, &counts);
+	assert_int_equal(counts.queues, 2);
+	assert_int_equal(counts.total, 2 * RIG_FRAMES);
+	assert_int_equal(counts.queue[1].fill, 2 * RIG_RING);
+	assert_int_equal(worker_counts_balance(&counts), 0);
+	worker_join(rig->worker);
 	rig_close(rig);
 }
 
@@ -428,6 +451,7 @@ int main(void)
 		cmocka_unit_test(completions_that_hold_everything_up_are_napped_for),
 		cmocka_unit_test(a_sleeping_worker_has_published_what_it_knows),
 		cmocka_unit_test(a_snapshot_is_made_only_when_asked),
+		cmocka_unit_test(a_worker_that_never_ran_is_reported_as_it_was_made),
 		cmocka_unit_test(draining_takes_what_was_received),
 		cmocka_unit_test(completions_that_never_come_do_not_hold_up_the_end),
 		cmocka_unit_test(a_finished_job_is_told_once_and_only_when_all_is_completed),
