@@ -133,6 +133,26 @@ static int choose_queues(struct daemon *daemon)
 	return err;
 }
 
+/* The largest Ethernet header that can stand before an MTU's worth: two VLAN tags. */
+#define HEADERS_MAX (ETHER_HEADER_LEN + 8)
+
+/* A frame that does not fit one chunk is dropped by the kernel, which only rx_dropped tells. The
+ * program attaches at any MTU, so the check is ours. */
+static int check_mtu(const struct daemon *daemon, const struct netdev *netdev)
+{
+	unsigned room = daemon->conf->frame_size - XSK_HEADROOM;
+
+	if (!daemon->mode->receives || netdev->mtu + HEADERS_MAX <= room)
+		return 0;
+	log_error(
+		"%s: MTU %u does not fit frames of %u bytes, whose room is for %u; use `ip link set dev "
+		"%s mtu %u`%s",
+		netdev->name, netdev->mtu, daemon->conf->frame_size, room - HEADERS_MAX,
+		netdev->name, room - HEADERS_MAX,
+		daemon->conf->frame_size < 4096 ? ", or -f 4096" : "");
+	return -EINVAL;
+}
+
 /* CPUs of the workers: those asked for, each of which must be ours to use, or all of ours. */
 static int choose_cpus(struct daemon *daemon)
 {
@@ -173,6 +193,8 @@ static int survey(struct daemon *daemon)
 
 	for (unsigned i = 0; !err && i < daemon->conf->ports; i++) {
 		err = query_port(daemon, i);
+		if (!err)
+			err = check_mtu(daemon, &daemon->port[i].netdev);
 		daemon->ports++;
 	}
 	if (!err)
