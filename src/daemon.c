@@ -3,7 +3,6 @@
 
 #include <assert.h>
 #include <errno.h>
-#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,6 +18,7 @@
 #include "fwd/mode.h"
 #include "fwd/worker.h"
 #include "lane.h"
+#include "survey.h"
 #include "xdp/netdev.h"
 #include "xdp/opener.h"
 #include "xdp/umem.h"
@@ -32,11 +32,10 @@ static const uint8_t tx_destination[MAC_LEN] = { 0x02, 0x00, 0x00, 0x00, 0x00, 0
 struct daemon {
 	const struct conf *conf;
 	const struct mode *mode;
+	struct survey survey;
 	unsigned ports, workers;
 	struct port port[CONF_PORTS_MAX];
-	struct number_list queues; /* one worker each */
-	struct number_list cpus;   /* the one of each worker */
-	struct umem *umem;	   /* one a worker */
+	struct umem *umem; /* one a worker */
 	struct worker **worker;
 	struct lane *lane; /* lane[worker * ports + port] */
 	int done_fd;	   /* eventfd: workers with a finite job write to it */
@@ -53,155 +52,6 @@ struct daemon {
 static struct lane *lane_of(struct daemon *daemon, unsigned worker, unsigned port)
 {
 	return &daemon->lane[worker * daemon->ports + port];
-}
-
-/* --- what there is, and whether it fits the configuration: nothing is touched yet --- */
-
-static int query_port(struct daemon *daemon, unsigned index)
-{
-	struct netdev *netdev = &daemon->port[index].netdev;
-	const char *name = daemon->conf->ifname[index];
-	int err = netdev_query(name, netdev);
-
-	if (err == -ENODEV)
-		log_error("%s: no such interface; `ip link` lists those of this network namespace",
-			  name);
-	else if (err)
-		log_error("%s: cannot be looked up: " ERR_FORMAT, name, ERR_ARGS(err));
-	for (unsigned i = 0; !err && i < index; i++) {
-		if (daemon->port[i].netdev.ifindex != netdev->ifindex)
-			continue;
-		log_error("%s and %s are the same interface; name it once", name,
-			  daemon->conf->ifname[i]);
-		err = -EEXIST;
-	}
-	return err;
-}
-
-/* "-q all": the active RX queues, which must be the same on all ports of a forward that sends. */
-static int list_all_queues(struct daemon *daemon)
-{
-	const struct netdev *first = &daemon->port[0].netdev;
-
-	for (unsigned i = 1; i < daemon->ports; i++) {
-		const struct netdev *other = &daemon->port[i].netdev;
-
-		if (other->rx_queues == first->rx_queues)
-			continue;
-		log_error("-q all: %s has %u active RX queues and %s has %u; make them equal with "
-			  "ethtool -L, or list queues that both have",
-			  first->name, first->rx_queues, other->name, other->rx_queues);
-		return -EINVAL;
-	}
-	for (unsigned i = 0; i < first->rx_queues && i < NUMBER_LIST_MAX; i++)
-		daemon->queues.value[daemon->queues.count++] = i;
-	return 0;
-}
-
-static int check_queue(const struct daemon *daemon, const struct netdev *netdev, unsigned queue)
-{
-	if (queue >= netdev->rx_queues) {
-		log_error(
-			"%s q%u: only %u active RX queue%s (0-%u); choose one with -q, or add some with "
-			"`ethtool -L %s`",
-			netdev->name, queue, netdev->rx_queues, netdev->rx_queues == 1 ? "" : "s",
-			netdev->rx_queues - 1, netdev->name);
-		return -EINVAL;
-	}
-	if (daemon->mode->sends && queue >= netdev->tx_queues) {
-		log_error(
-			"%s q%u: no TX queue of this number (%u active), so %s could not send; choose "
-			"another with -q, or see `ethtool -L %s`",
-			netdev->name, queue, netdev->tx_queues, daemon->mode->name, netdev->name);
-		return -EINVAL;
-	}
-	return 0;
-}
-
-static int choose_queues(struct daemon *daemon)
-{
-	int err = 0;
-
-	if (daemon->conf->all_queues)
-		err = list_all_queues(daemon);
-	else
-		daemon->queues = daemon->conf->queues;
-	for (unsigned i = 0; !err && i < daemon->queues.count; i++) {
-		for (unsigned j = 0; !err && j < daemon->ports; j++)
-			err = check_queue(daemon, &daemon->port[j].netdev, daemon->queues.value[i]);
-	}
-	return err;
-}
-
-/* The largest Ethernet header that can stand before an MTU's worth: two VLAN tags. */
-#define HEADERS_MAX (ETHER_HEADER_LEN + 8)
-
-/* A frame that does not fit one chunk is dropped by the kernel, which only rx_dropped tells. The
- * program attaches at any MTU, so the check is ours. */
-static int check_mtu(const struct daemon *daemon, const struct netdev *netdev)
-{
-	unsigned room = daemon->conf->frame_size - XSK_HEADROOM;
-
-	if (!daemon->mode->receives || netdev->mtu + HEADERS_MAX <= room)
-		return 0;
-	log_error(
-		"%s: MTU %u does not fit frames of %u bytes, whose room is for %u; use `ip link set dev "
-		"%s mtu %u`%s",
-		netdev->name, netdev->mtu, daemon->conf->frame_size, room - HEADERS_MAX,
-		netdev->name, room - HEADERS_MAX,
-		daemon->conf->frame_size < 4096 ? ", or -f 4096" : "");
-	return -EINVAL;
-}
-
-/* CPUs of the workers: those asked for, each of which must be ours to use, or all of ours. */
-static int choose_cpus(struct daemon *daemon)
-{
-	const struct number_list *wanted = &daemon->conf->cpus;
-	struct number_list *cpus = &daemon->cpus;
-	cpu_set_t allowed;
-
-	if (sched_getaffinity(0, sizeof(allowed), &allowed)) {
-		int err = -errno;
-
-		log_error("the allowed CPUs cannot be read: " ERR_FORMAT, ERR_ARGS(err));
-		return err;
-	}
-	for (unsigned i = 0; i < wanted->count; i++) {
-		unsigned cpu = wanted->value[i];
-
-		if (cpu >= CPU_SETSIZE || !CPU_ISSET(cpu, &allowed)) {
-			log_error("--cpus: CPU %u does not exist or is not allowed here; "
-				  "`taskset -cp $$` lists those that are",
-				  cpu);
-			return -EINVAL;
-		}
-	}
-	*cpus = *wanted;
-	for (unsigned cpu = 0; !wanted->count && cpu < CPU_SETSIZE; cpu++) {
-		if (CPU_ISSET(cpu, &allowed) && cpus->count < NUMBER_LIST_MAX)
-			cpus->value[cpus->count++] = cpu;
-	}
-	if (cpus->count < daemon->queues.count)
-		log_warning("%u workers share %u CPU%s; give each its own with --cpus",
-			    daemon->queues.count, cpus->count, cpus->count == 1 ? "" : "s");
-	return 0;
-}
-
-static int survey(struct daemon *daemon)
-{
-	int err = 0;
-
-	for (unsigned i = 0; !err && i < daemon->conf->ports; i++) {
-		err = query_port(daemon, i);
-		if (!err)
-			err = check_mtu(daemon, &daemon->port[i].netdev);
-		daemon->ports++;
-	}
-	if (!err)
-		err = choose_queues(daemon);
-	if (!err)
-		err = choose_cpus(daemon);
-	return err;
 }
 
 /* --- opening --- */
@@ -221,18 +71,18 @@ static struct umem_opts umem_opts_of(const struct daemon *daemon)
 
 static int allocate(struct daemon *daemon)
 {
-	unsigned lanes = daemon->queues.count * daemon->ports;
+	unsigned lanes = daemon->survey.queues.count * daemon->ports;
 
 	assert(lanes); /* the survey refuses no queues and no ports */
-	daemon->umem = calloc(daemon->queues.count, sizeof(*daemon->umem));
-	daemon->worker = calloc(daemon->queues.count, sizeof(*daemon->worker));
+	daemon->umem = calloc(daemon->survey.queues.count, sizeof(*daemon->umem));
+	daemon->worker = calloc(daemon->survey.queues.count, sizeof(*daemon->worker));
 	daemon->lane = calloc(lanes, sizeof(*daemon->lane));
 	for (int i = 0; i < 2; i++) {
 		struct report *report = &daemon->report[i];
 
 		report->socket = calloc(lanes, sizeof(*report->socket));
 		report->program = calloc(daemon->ports, sizeof(*report->program));
-		report->worker = calloc(daemon->queues.count, sizeof(*report->worker));
+		report->worker = calloc(daemon->survey.queues.count, sizeof(*report->worker));
 		if (!report->socket || !report->program || !report->worker)
 			return -ENOMEM;
 	}
@@ -272,7 +122,7 @@ static int attach_ports(struct daemon *daemon)
 static void prepare_tx(struct daemon *daemon, struct worker *worker)
 {
 	const struct conf *conf = daemon->conf;
-	uint64_t shares = (uint64_t)daemon->queues.count * daemon->ports;
+	uint64_t shares = (uint64_t)daemon->survey.queues.count * daemon->ports;
 	uint64_t share = (uint64_t)daemon->workers * daemon->ports;
 
 	for (unsigned i = 0; i < daemon->ports; i++, share++) {
@@ -312,8 +162,8 @@ static int open_worker(struct daemon *daemon)
 	struct umem *umem = &daemon->umem[index];
 	struct umem_opts umem_opts = umem_opts_of(daemon);
 	struct worker_opts opts = {
-		.number = daemon->queues.value[index],
-		.cpu = daemon->cpus.value[index % daemon->cpus.count],
+		.number = daemon->survey.queues.value[index],
+		.cpu = daemon->survey.cpus.value[index % daemon->survey.cpus.count],
 		.batch = daemon->conf->batch,
 		.poll = daemon->conf->poll,
 		.finite = daemon->conf->tx_count > 0,
@@ -326,6 +176,7 @@ static int open_worker(struct daemon *daemon)
 	err = worker_new(&daemon->worker[index], &opts, umem);
 	if (err) {
 		log_error("queue %u: no worker: " ERR_FORMAT, opts.number, ERR_ARGS(err));
+		umem_close(umem);
 		return err;
 	}
 	err = open_lanes(daemon, daemon->worker[index]);
@@ -345,10 +196,10 @@ static int open_all(struct daemon *daemon)
 		log_error("out of memory or file descriptors");
 		return -ENOMEM;
 	}
-	err = opener_memlock(umem_locked_bytes(&umem_opts) * daemon->queues.count);
+	err = opener_memlock(umem_locked_bytes(&umem_opts) * daemon->survey.queues.count);
 	if (!err)
 		err = attach_ports(daemon);
-	while (!err && daemon->workers < daemon->queues.count)
+	while (!err && daemon->workers < daemon->survey.queues.count)
 		err = open_worker(daemon);
 	if (!err && !daemon->conf->keep_privileges)
 		err = opener_drop_privileges();
@@ -622,7 +473,7 @@ static void stop_workers(struct daemon *daemon)
 {
 	for (unsigned i = 0; i < daemon->workers; i++) {
 		for (unsigned j = 0; j < daemon->ports; j++)
-			prog_slot_clear(&daemon->port[j].prog, daemon->worker[i]->number);
+			prog_slot_clear(&daemon->port[j].prog, daemon->survey.queues.value[i]);
 	}
 	for (unsigned i = 0; i < daemon->workers; i++)
 		worker_stop(daemon->worker[i]);
@@ -696,9 +547,13 @@ int daemon_run(const struct conf *conf)
 	}
 	daemon->conf = conf;
 	daemon->mode = mode_of(conf->mode);
-	err = survey(daemon);
-	if (!err)
+	err = survey_host(&daemon->survey, conf, daemon->mode);
+	if (!err) {
+		daemon->ports = daemon->survey.ports;
+		for (unsigned i = 0; i < daemon->ports; i++)
+			daemon->port[i].netdev = daemon->survey.netdev[i];
 		err = open_all(daemon);
+	}
 	if (!err)
 		err = run(daemon);
 	stop_workers(daemon);

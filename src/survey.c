@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#include "survey.h"
+
+#include <errno.h>
+#include <sched.h>
+
+#include "base/log.h"
+#include "xdp/uapi.h"
+
+static int query_port(struct survey *survey, unsigned index)
+{
+	struct netdev *netdev = &survey->netdev[index];
+	const char *name = survey->conf->ifname[index];
+	int err = netdev_query(name, netdev);
+
+	if (err == -ENODEV)
+		log_error("%s: no such interface; `ip link` lists those of this network namespace",
+			  name);
+	else if (err)
+		log_error("%s: cannot be looked up: " ERR_FORMAT, name, ERR_ARGS(err));
+	for (unsigned i = 0; !err && i < index; i++) {
+		if (survey->netdev[i].ifindex != netdev->ifindex)
+			continue;
+		log_error("%s and %s are the same interface; name it once", name,
+			  survey->conf->ifname[i]);
+		err = -EEXIST;
+	}
+	return err;
+}
+
+/* "-q all": the active RX queues, which must be the same on all ports of a forward that sends. */
+static int list_all_queues(struct survey *survey)
+{
+	const struct netdev *first = &survey->netdev[0];
+
+	for (unsigned i = 1; i < survey->ports; i++) {
+		const struct netdev *other = &survey->netdev[i];
+
+		if (other->rx_queues == first->rx_queues)
+			continue;
+		log_error("-q all: %s has %u active RX queues and %s has %u; make them equal with "
+			  "ethtool -L, or list queues that both have",
+			  first->name, first->rx_queues, other->name, other->rx_queues);
+		return -EINVAL;
+	}
+	for (unsigned i = 0; i < first->rx_queues && i < NUMBER_LIST_MAX; i++)
+		survey->queues.value[survey->queues.count++] = i;
+	return 0;
+}
+
+static int check_queue(const struct survey *survey, const struct netdev *netdev, unsigned queue)
+{
+	if (queue >= netdev->rx_queues) {
+		log_error(
+			"%s q%u: only %u active RX queue%s (0-%u); choose one with -q, or add some with "
+			"`ethtool -L %s`",
+			netdev->name, queue, netdev->rx_queues, netdev->rx_queues == 1 ? "" : "s",
+			netdev->rx_queues - 1, netdev->name);
+		return -EINVAL;
+	}
+	if (survey->mode->sends && queue >= netdev->tx_queues) {
+		log_error(
+			"%s q%u: no TX queue of this number (%u active), so %s could not send; choose "
+			"another with -q, or see `ethtool -L %s`",
+			netdev->name, queue, netdev->tx_queues, survey->mode->name, netdev->name);
+		return -EINVAL;
+	}
+	return 0;
+}
+
+static int choose_queues(struct survey *survey)
+{
+	int err = 0;
+
+	if (survey->conf->all_queues)
+		err = list_all_queues(survey);
+	else
+		survey->queues = survey->conf->queues;
+	for (unsigned i = 0; !err && i < survey->queues.count; i++) {
+		for (unsigned j = 0; !err && j < survey->ports; j++)
+			err = check_queue(survey, &survey->netdev[j], survey->queues.value[i]);
+	}
+	return err;
+}
+
+/* The largest Ethernet header that can stand before an MTU's worth: two VLAN tags. */
+#define HEADERS_MAX (ETHER_HEADER_LEN + 8)
+
+/* A frame that does not fit one chunk is dropped by the kernel, which only rx_dropped tells. The
+ * program attaches at any MTU, so the check is ours. */
+static int check_mtu(const struct survey *survey, const struct netdev *netdev)
+{
+	unsigned room = survey->conf->frame_size - XSK_HEADROOM;
+
+	if (!survey->mode->receives || netdev->mtu + HEADERS_MAX <= room)
+		return 0;
+	log_error(
+		"%s: MTU %u does not fit frames of %u bytes, whose room is for %u; use `ip link set dev "
+		"%s mtu %u`%s",
+		netdev->name, netdev->mtu, survey->conf->frame_size, room - HEADERS_MAX,
+		netdev->name, room - HEADERS_MAX,
+		survey->conf->frame_size < 4096 ? ", or -f 4096" : "");
+	return -EINVAL;
+}
+
+/* CPUs of the workers: those asked for, each of which must be ours to use, or all of ours. */
+static int choose_cpus(struct survey *survey)
+{
+	const struct number_list *wanted = &survey->conf->cpus;
+	struct number_list *cpus = &survey->cpus;
+	cpu_set_t allowed;
+
+	if (sched_getaffinity(0, sizeof(allowed), &allowed)) {
+		int err = -errno;
+
+		log_error("the allowed CPUs cannot be read: " ERR_FORMAT, ERR_ARGS(err));
+		return err;
+	}
+	for (unsigned i = 0; i < wanted->count; i++) {
+		unsigned cpu = wanted->value[i];
+
+		if (cpu >= CPU_SETSIZE || !CPU_ISSET(cpu, &allowed)) {
+			log_error("--cpus: CPU %u does not exist or is not allowed here; "
+				  "`taskset -cp $$` lists those that are",
+				  cpu);
+			return -EINVAL;
+		}
+	}
+	*cpus = *wanted;
+	for (unsigned cpu = 0; !wanted->count && cpu < CPU_SETSIZE; cpu++) {
+		if (CPU_ISSET(cpu, &allowed) && cpus->count < NUMBER_LIST_MAX)
+			cpus->value[cpus->count++] = cpu;
+	}
+	if (cpus->count < survey->queues.count)
+		log_warning("%u workers share %u CPU%s; give each its own with --cpus",
+			    survey->queues.count, cpus->count, cpus->count == 1 ? "" : "s");
+	return 0;
+}
+
+int survey_host(struct survey *survey, const struct conf *conf, const struct mode *mode)
+{
+	int err = 0;
+
+	*survey = (struct survey){ .conf = conf, .mode = mode };
+	for (unsigned i = 0; !err && i < conf->ports; i++) {
+		err = query_port(survey, i);
+		if (!err)
+			err = check_mtu(survey, &survey->netdev[i]);
+		survey->ports++;
+	}
+	if (!err)
+		err = choose_queues(survey);
+	if (!err)
+		err = choose_cpus(survey);
+	return err;
+}
