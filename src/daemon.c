@@ -14,6 +14,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "ctl/output.h"
 #include "ctl/report.h"
 #include "fwd/mode.h"
 #include "fwd/worker.h"
@@ -22,8 +23,6 @@
 #include "xdp/netdev.h"
 #include "xdp/opener.h"
 #include "xdp/umem.h"
-
-#define FCS_LEN 4
 
 /* txpush's destination if none is given: locally administered, so that it is nobody's. */
 static const uint8_t tx_destination[MAC_LEN] = { 0x02, 0x00, 0x00, 0x00, 0x00, 0x02 };
@@ -45,6 +44,8 @@ struct daemon {
 	sd_event_source *report_timer;
 	struct report report[2]; /* the newest and the one before */
 	unsigned newest;
+	struct output output; /* standard output */
+	bool alarmed;	      /* unexplained frames were reported */
 	uint64_t start_ns, reported_ns;
 	int status; /* exit status */
 };
@@ -65,6 +66,7 @@ static struct umem_opts umem_opts_of(const struct daemon *daemon)
 		.frame_size = conf->frame_size,
 		.ring_size = conf->ring_size,
 		.fill_size = 2 * conf->ring_size,
+		.numa_node = daemon->port[0].netdev.numa_node,
 		.huge_pages = conf->huge_pages,
 	};
 }
@@ -126,11 +128,12 @@ static void prepare_tx(struct daemon *daemon, struct worker *worker)
 	uint64_t share = (uint64_t)daemon->workers * daemon->ports;
 
 	for (unsigned i = 0; i < daemon->ports; i++, share++) {
-		struct frame_opts opts = { .len = conf->tx_size - FCS_LEN, .pattern = TX_PATTERN };
+		struct frame_opts opts = { .len = conf->tx_size - ETHER_FCS_LEN,
+					   .pattern = TX_PATTERN };
 
 		memcpy(opts.dst, tx_destination, MAC_LEN);
 		memcpy(opts.src, daemon->port[i].netdev.mac, MAC_LEN);
-		frame_build(&worker->template[i], &opts);
+		frame_build(&worker->tx_job->template[i], &opts);
 		if (conf->tx_count)
 			worker->queue[i].tx_left =
 				conf->tx_count / shares + (share < conf->tx_count % shares ? 1 : 0);
@@ -167,6 +170,7 @@ static int open_worker(struct daemon *daemon)
 		.batch = daemon->conf->batch,
 		.poll = daemon->conf->poll,
 		.finite = daemon->conf->tx_count > 0,
+		.generates = !daemon->mode->receives,
 		.done_fd = daemon->done_fd,
 	};
 	int err = umem_open(umem, &umem_opts);
@@ -192,9 +196,10 @@ static int open_all(struct daemon *daemon)
 	int err;
 
 	daemon->done_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	if (daemon->done_fd < 0 || allocate(daemon)) {
-		log_error("out of memory or file descriptors");
-		return -ENOMEM;
+	err = daemon->done_fd < 0 ? -errno : allocate(daemon);
+	if (err) {
+		log_error("not enough memory or files: " ERR_FORMAT, ERR_ARGS(err));
+		return err;
 	}
 	err = opener_memlock(umem_locked_bytes(&umem_opts) * daemon->survey.queues.count);
 	if (!err)
@@ -245,6 +250,14 @@ static void collect_programs(struct daemon *daemon, struct report *report, bool 
 		program->passed = counts.passed;
 		program->unexplained = report_unexplained(
 			report, program, final ? counts.seen : before->program[i].seen);
+		if (program->unexplained && !daemon->alarmed) {
+			log_warning(
+				"%s: %llu frames went to no socket and not to the host: another "
+				"program's map, a wrong key in ours, or a socket on another queue; "
+				"see `bpftool net` and `bpftool map`",
+				program->interface, (unsigned long long)program->unexplained);
+			daemon->alarmed = true;
+		}
 	}
 	report->programs = daemon->ports;
 }
@@ -253,14 +266,16 @@ static void collect_programs(struct daemon *daemon, struct report *report, bool 
 static const struct report *collect(struct daemon *daemon, bool final)
 {
 	struct report *report = &daemon->report[!daemon->newest];
-	uint64_t now_ns;
+	uint64_t now_ns, deadline_ns;
 
 	daemon->newest = !daemon->newest;
 	for (unsigned i = 0; i < daemon->workers; i++)
 		worker_ask(daemon->worker[i]);
 	report->sockets = 0;
+	deadline_ns = clock_now_ns() + WORKER_ANSWER_MS * NSEC_PER_MSEC;
 	for (unsigned i = 0; i < daemon->workers; i++) {
-		worker_read(daemon->worker[i], &report->worker[i].counts);
+		if (worker_read(daemon->worker[i], &report->worker[i].counts, deadline_ns))
+			report->worker[i].counts = daemon->report[!daemon->newest].worker[i].counts;
 		report->worker[i].cpu = daemon->worker[i]->cpu;
 	}
 	for (unsigned i = 0; i < daemon->workers; i++)
@@ -275,18 +290,34 @@ static const struct report *collect(struct daemon *daemon, bool final)
 	return report;
 }
 
-/* Prints a report; a standard output that takes no more ends the daemon. */
+/* How long a reader of standard output may take, ms: for a report while it runs, so that the event loop
+ * is not held up; and for the last one, which is all that some readers want. */
+#define REPORT_WAIT_MS 10
+#define FINAL_WAIT_MS  300
+
+/* Puts a report on standard output. One that takes no more ends the daemon. */
 static void report_now(struct daemon *daemon, bool final)
 {
 	const struct report *report = collect(daemon, final);
 	const struct report *before = &daemon->report[!daemon->newest];
-	int err;
+	char *text = NULL;
+	size_t len = 0;
+	FILE *memory = open_memstream(&text, &len);
+	int err = memory ? 0 : -errno;
 
-	if (daemon->conf->json)
-		err = report_json(stdout, report);
+	if (memory) {
+		if (daemon->conf->json)
+			err = report_json(memory, report);
+		else
+			err = report_text(memory, report, before->sockets ? before : NULL);
+		fclose(memory);
+	}
+	if (err)
+		free(text);
 	else
-		err = report_text(stdout, report, before->sockets ? before : NULL);
-	if (!err)
+		err = output_put(&daemon->output, text, len,
+				 final ? FINAL_WAIT_MS : REPORT_WAIT_MS);
+	if (!err || (final && err == -EPIPE)) /* a pipe's reader that got the same Ctrl-C */
 		return;
 	if (!daemon->status)
 		log_error("standard output takes no report: " ERR_FORMAT, ERR_ARGS(err));
@@ -335,7 +366,8 @@ static int open_slots(struct daemon *daemon)
 static int start_workers(struct daemon *daemon)
 {
 	for (unsigned i = 0; i < daemon->workers; i++) {
-		int err = worker_start(daemon->worker[i], daemon->mode->run);
+		int err =
+			worker_start(daemon->worker[i], daemon->mode->run, daemon->mode->receives);
 
 		if (!err)
 			continue;
@@ -355,10 +387,16 @@ static int on_signal(sd_event_source *source, const struct signalfd_siginfo *inf
 static int on_report(sd_event_source *source, uint64_t due_us, void *context)
 {
 	struct daemon *daemon = context;
+	uint64_t interval_us = daemon->conf->interval_s * 1000000ULL;
+	uint64_t now_us = clock_now_ns() / 1000;
 
 	report_now(daemon, false);
-	/* The next one a whole interval after this one was due, so that reports do not drift. */
-	sd_event_source_set_time(source, due_us + daemon->conf->interval_s * 1000000ULL);
+	/* The next one a whole number of intervals after this one was due: reports do not drift, and
+	 * after a stop those that were missed do not all come at once. */
+	due_us += interval_us;
+	if (due_us <= now_us)
+		due_us += (now_us - due_us) / interval_us * interval_us + interval_us;
+	sd_event_source_set_time(source, due_us);
 	return sd_event_source_set_enabled(source, SD_EVENT_ONESHOT);
 }
 
@@ -417,9 +455,6 @@ static int open_loop(struct daemon *daemon)
 	uint64_t now_us;
 	int err;
 
-	daemon->watch_fd = netdev_watch_open();
-	if (daemon->watch_fd < 0)
-		return daemon->watch_fd;
 	err = sd_event_new(&daemon->loop);
 	if (err >= 0)
 		err = sd_event_now(daemon->loop, CLOCK_MONOTONIC, &now_us);
@@ -528,6 +563,7 @@ static void close_all(struct daemon *daemon)
 	free(daemon->umem);
 	free(daemon->worker);
 	free(daemon->lane);
+	output_fini(&daemon->output);
 	sd_event_source_unref(daemon->report_timer);
 	sd_event_unref(daemon->loop);
 	if (daemon->watch_fd > 0)
@@ -547,7 +583,17 @@ int daemon_run(const struct conf *conf)
 	}
 	daemon->conf = conf;
 	daemon->mode = mode_of(conf->mode);
-	err = survey_host(&daemon->survey, conf, daemon->mode);
+	daemon->output.fd = STDOUT_FILENO;
+	/* Before the first look at a device, so that none can go unnoticed. */
+	daemon->watch_fd = netdev_watch_open();
+	if (daemon->watch_fd < 0) {
+		err = daemon->watch_fd;
+		log_error("link events cannot be watched: " ERR_FORMAT, ERR_ARGS(err));
+	} else {
+		err = opener_check();
+	}
+	if (!err)
+		err = survey_host(&daemon->survey, conf, daemon->mode);
 	if (!err) {
 		daemon->ports = daemon->survey.ports;
 		for (unsigned i = 0; i < daemon->ports; i++)
@@ -560,9 +606,14 @@ int daemon_run(const struct conf *conf)
 	close_lanes(daemon);
 	if (daemon->start_ns)
 		report_now(daemon, true);
+	if (daemon->output.skipped)
+		log_warning("%llu reports were skipped: nobody reads standard output",
+			    (unsigned long long)daemon->output.skipped);
+	/* A signal while opening: that is an end as asked, if an early one. */
+	if (err == -ECANCELED)
+		log_info("ended before forwarding began");
+	status = err && err != -ECANCELED ? 1 : daemon->status;
 	close_all(daemon);
-	/* Interrupted while opening: that is an end as asked, if an early one. */
-	status = err && err != -EINTR ? 1 : daemon->status;
 	free(daemon);
 	return status;
 }

@@ -2,26 +2,17 @@
 #include "lane.h"
 
 #include <errno.h>
-#include <signal.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/signals.h"
 #include "xdp/opener.h"
 
 /* The kernel frees a closed socket's hold on its queue in deferred work: 10 to 50 ms here, more on
  * a busy host. Retrying for longer would only delay the message that somebody else has it. */
 #define BUSY_RETRY_NS (2 * NSEC_PER_SEC)
 #define BUSY_NAP_US   5000
-
-static bool end_asked(void)
-{
-	sigset_t pending;
-
-	if (sigpending(&pending))
-		return false;
-	return sigismember(&pending, SIGTERM) || sigismember(&pending, SIGINT);
-}
 
 static int bind_patiently(struct xsk *xsk, const struct xsk_bind_opts *opts)
 {
@@ -32,8 +23,8 @@ static int bind_patiently(struct xsk *xsk, const struct xsk_bind_opts *opts)
 
 		if (err != -EBUSY || clock_now_ns() - start_ns > BUSY_RETRY_NS)
 			return err;
-		if (end_asked())
-			return -EINTR;
+		if (signals_end_asked())
+			return -ECANCELED;
 		usleep(BUSY_NAP_US);
 	}
 }
@@ -93,7 +84,7 @@ static void bind_failed(const struct lane_opts *opts, int err)
 	const struct netdev *netdev = &opts->port->netdev;
 	unsigned queue = opts->worker->number;
 
-	if (err == -EINTR)
+	if (err == -ECANCELED)
 		return; /* asked to end, nothing wrong */
 	if (err == -EBUSY)
 		log_error(
@@ -105,45 +96,58 @@ static void bind_failed(const struct lane_opts *opts, int err)
 			"%s q%u: the kernel refuses the queue (EINVAL); see `ethtool -l %s` for the "
 			"active ones",
 			netdev->name, queue, netdev->name);
+	else if (err == -ENODEV || err == -ENXIO || err == -ENETDOWN)
+		log_error("%s q%u: the device went away: " ERR_FORMAT
+			  "; `ip link` shows what there is",
+			  netdev->name, queue, ERR_ARGS(err));
 	else
-		log_error("%s q%u: bind: " ERR_FORMAT, netdev->name, queue, ERR_ARGS(err));
+		log_error("%s q%u: the kernel refuses to bind the socket: " ERR_FORMAT,
+			  netdev->name, queue, ERR_ARGS(err));
 }
 
-static void zero_copy_refused(const struct lane_opts *opts, int err)
+/* What a driver without zero-copy says; some say EINVAL. */
+static bool no_zero_copy(int err)
+{
+	return err == -EOPNOTSUPP || err == -EINVAL;
+}
+
+static int open_zero_copy(struct lane *lane, const struct lane_opts *opts, int *bind_err)
 {
 	const struct netdev *netdev = &opts->port->netdev;
+	int err = try_open(lane, opts, true, bind_err);
 
-	if (opts->zero_copy == CONF_ZERO_COPY_REQUIRE)
+	if (err || !*bind_err)
+		return err;
+	if (opts->zero_copy == CONF_ZERO_COPY_REQUIRE && no_zero_copy(*bind_err))
 		log_error("%s q%u: no zero-copy (driver %s): " ERR_FORMAT "; leave out -z",
 			  netdev->name, opts->worker->number,
-			  netdev->driver[0] ? netdev->driver : "unknown", ERR_ARGS(err));
-	else if (err != -EOPNOTSUPP)
-		log_warning("%s q%u: zero-copy refused: " ERR_FORMAT "; using copy", netdev->name,
-			    opts->worker->number, ERR_ARGS(err));
+			  netdev->driver[0] ? netdev->driver : "unknown", ERR_ARGS(*bind_err));
+	else if (opts->zero_copy == CONF_ZERO_COPY_REQUIRE || *bind_err == -EBUSY)
+		bind_failed(opts, *bind_err);
+	else if (*bind_err != -ECANCELED)
+		return 0; /* copy is tried next */
+	return *bind_err;
 }
 
 int lane_open(struct lane *lane, const struct lane_opts *opts)
 {
-	/* In skb mode the kernel copies, whatever the driver can. */
-	bool zero_copy = opts->zero_copy == CONF_ZERO_COPY_REQUIRE ||
-			 (opts->zero_copy == CONF_ZERO_COPY_AUTO && opts->port->prog.native);
-	int bind_err, err;
+	const struct netdev *netdev = &opts->port->netdev;
+	int zero_copy_err = 0, bind_err, err;
 
-	if (zero_copy) {
-		err = try_open(lane, opts, true, &bind_err);
-		if (err || !bind_err)
+	/* In skb mode the kernel copies, whatever the driver can. */
+	if (opts->zero_copy == CONF_ZERO_COPY_REQUIRE ||
+	    (opts->zero_copy == CONF_ZERO_COPY_AUTO && opts->port->prog.native)) {
+		err = open_zero_copy(lane, opts, &zero_copy_err);
+		if (err || !zero_copy_err)
 			return err;
-		if (bind_err == -EBUSY || bind_err == -EINTR) {
-			bind_failed(opts, bind_err);
-			return bind_err;
-		}
-		zero_copy_refused(opts, bind_err);
-		if (opts->zero_copy == CONF_ZERO_COPY_REQUIRE)
-			return bind_err;
 	}
 	err = try_open(lane, opts, false, &bind_err);
-	if (err || !bind_err)
+	if (err)
 		return err;
-	bind_failed(opts, bind_err);
+	if (bind_err)
+		bind_failed(opts, bind_err);
+	else if (zero_copy_err && !no_zero_copy(zero_copy_err))
+		log_warning("%s q%u: zero-copy refused: " ERR_FORMAT "; using copy", netdev->name,
+			    opts->worker->number, ERR_ARGS(zero_copy_err));
 	return bind_err;
 }

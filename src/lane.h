@@ -32,6 +32,6 @@ struct lane_opts {
 /*
  * Makes the worker's socket on the port, stocks its fill ring and binds it: zero-copy or copy, as
  * asked and as can be had. A queue that was closed a moment ago is retried for up to 2 s. Returns 0
- * or -errno after a message; -EINTR, without one, if a signal to end is pending.
+ * or -errno after a message; -ECANCELED, without one, if a signal to end is pending.
  */
 int lane_open(struct lane *lane, const struct lane_opts *opts);

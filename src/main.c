@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#include <errno.h>
 #include <fcntl.h>
 #include <locale.h>
 #include <signal.h>
@@ -7,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
+#include "base/signals.h"
 #include "conf/options.h"
 #include "daemon.h"
 #include "version.h"
@@ -25,18 +27,21 @@ static void open_standard_fds(void)
 		close(fd);
 }
 
-/* The event loop takes SIGINT and SIGTERM; blocked from the first line on, they wait for it. A
- * reader that closes our output is an error to report, not a signal to die of. */
-static void block_signals(void)
+/* A reader that closes our output is an error to report, not a signal to die of. */
+static void ignore_sigpipe(void)
 {
 	const struct sigaction ignore = { .sa_handler = SIG_IGN };
-	sigset_t set;
 
-	sigemptyset(&set);
-	sigaddset(&set, SIGINT);
-	sigaddset(&set, SIGTERM);
-	pthread_sigmask(SIG_BLOCK, &set, NULL);
 	sigaction(SIGPIPE, &ignore, NULL);
+}
+
+/* 0 if standard output took everything. */
+static int finish_output(void)
+{
+	if (!fflush(stdout) && !ferror(stdout))
+		return EXIT_SUCCESS;
+	log_error("standard output takes no text: " ERR_FORMAT, ERR_ARGS(errno));
+	return EXIT_FAILURE;
 }
 
 int main(int argc, char **argv)
@@ -44,22 +49,23 @@ int main(int argc, char **argv)
 	static struct conf conf;
 	char error[512];
 
+	signals_block();
+	ignore_sigpipe();
 	open_standard_fds();
 	/* NOLINTNEXTLINE(concurrency-mt-unsafe): the only thread so far */
 	setlocale(LC_ALL, "");
 	switch (options_parse(argc, argv, &conf, error, sizeof(error))) {
 	case OPTIONS_HELP:
 		options_help(stdout);
-		return EXIT_SUCCESS;
+		return finish_output();
 	case OPTIONS_VERSION:
 		puts("millraced " MILLRACE_VERSION);
-		return EXIT_SUCCESS;
+		return finish_output();
 	case OPTIONS_WRONG:
 		log_error("%s", error);
 		return EXIT_USAGE;
 	case OPTIONS_RUN:
 		break;
 	}
-	block_signals();
 	return daemon_run(&conf);
 }

@@ -2,10 +2,10 @@
 #include "survey.h"
 
 #include <errno.h>
+#include <linux/bpf.h>
 #include <sched.h>
 
 #include "base/log.h"
-#include "xdp/uapi.h"
 
 static int query_port(struct survey *survey, unsigned index)
 {
@@ -28,7 +28,7 @@ static int query_port(struct survey *survey, unsigned index)
 	return err;
 }
 
-/* "-q all": the active RX queues, which must be the same on all ports of a forward that sends. */
+/* "-q all": the active RX queues. A worker serves its queue on every port, so they must be as many. */
 static int list_all_queues(struct survey *survey)
 {
 	const struct netdev *first = &survey->netdev[0];
@@ -43,7 +43,14 @@ static int list_all_queues(struct survey *survey)
 			  first->name, first->rx_queues, other->name, other->rx_queues);
 		return -EINVAL;
 	}
-	for (unsigned i = 0; i < first->rx_queues && i < NUMBER_LIST_MAX; i++)
+	if (first->rx_queues > NUMBER_LIST_MAX) {
+		log_error(
+			"-q all: %s has %u active RX queues, more than the %d that one run serves; list "
+			"some with -q",
+			first->name, first->rx_queues, NUMBER_LIST_MAX);
+		return -E2BIG;
+	}
+	for (unsigned i = 0; i < first->rx_queues; i++)
 		survey->queues.value[survey->queues.count++] = i;
 	return 0;
 }
@@ -86,21 +93,35 @@ static int choose_queues(struct survey *survey)
 /* The largest Ethernet header that can stand before an MTU's worth: two VLAN tags. */
 #define HEADERS_MAX (ETHER_HEADER_LEN + 8)
 
+/* What -s counts beyond the MTU. */
+#define FRAME_OVERHEAD (ETHER_HEADER_LEN + ETHER_FCS_LEN)
+
 /* A frame that does not fit one chunk is dropped by the kernel, which only rx_dropped tells. The
- * program attaches at any MTU, so the check is ours. */
+ * program attaches at any MTU, so the check is ours. A generated one that the peer does not take is
+ * completed all the same. */
 static int check_mtu(const struct survey *survey, const struct netdev *netdev)
 {
-	unsigned room = survey->conf->frame_size - XSK_HEADROOM;
+	const struct conf *conf = survey->conf;
+	unsigned room = conf->frame_size - XDP_PACKET_HEADROOM;
 
-	if (!survey->mode->receives || netdev->mtu + HEADERS_MAX <= room)
-		return 0;
-	log_error(
-		"%s: MTU %u does not fit frames of %u bytes, whose room is for %u; use `ip link set dev "
-		"%s mtu %u`%s",
-		netdev->name, netdev->mtu, survey->conf->frame_size, room - HEADERS_MAX,
-		netdev->name, room - HEADERS_MAX,
-		survey->conf->frame_size < 4096 ? ", or -f 4096" : "");
-	return -EINVAL;
+	if (survey->mode->receives && netdev->mtu + HEADERS_MAX > room) {
+		log_error(
+			"%s: MTU %u does not fit frames of %u bytes, whose room is for %u; use `ip link "
+			"set dev %s mtu %u`%s",
+			netdev->name, netdev->mtu, conf->frame_size, room - HEADERS_MAX,
+			netdev->name, room - HEADERS_MAX,
+			conf->frame_size < 4096 ? ", or -f 4096" : "");
+		return -EINVAL;
+	}
+	if (!survey->mode->receives && conf->tx_size > netdev->mtu + FRAME_OVERHEAD) {
+		log_error(
+			"%s: -s %u is more than MTU %u allows (%u); lower it, or `ip link set dev %s mtu "
+			"%u`",
+			netdev->name, conf->tx_size, netdev->mtu, netdev->mtu + FRAME_OVERHEAD,
+			netdev->name, conf->tx_size - FRAME_OVERHEAD);
+		return -EINVAL;
+	}
+	return 0;
 }
 
 /* CPUs of the workers: those asked for, each of which must be ours to use, or all of ours. */

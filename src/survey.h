@@ -16,7 +16,8 @@ struct survey {
 };
 
 /*
- * Looks up every interface, and chooses queues and CPUs. Returns 0, or -errno after a message that
- * names interface, queue, value, limit and what to type.
+ * Looks up every interface, and chooses queues and CPUs. *conf must outlive *survey. Returns 0, or
+ * -errno after a message that names interface, queue, value, limit and what to type; *survey is then of
+ * no use.
  */
 int survey_host(struct survey *survey, const struct conf *conf, const struct mode *mode);

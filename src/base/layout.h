@@ -31,7 +31,6 @@
 	_Static_assert((GROUP_BYTES(type, group) + CACHE_LINE - 1) / CACHE_LINE == (lines), \
 		       "struct " #type ": group " #group " is not " #lines " cache lines")
 
-#define HOT  __attribute__((hot))
 #define COLD __attribute__((cold))
 
 #define always_inline inline __attribute__((always_inline))

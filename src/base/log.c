@@ -1,40 +1,28 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 #include "base/log.h"
 
+#include <errno.h>
+#include <poll.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-static enum log_level max_level = LOG_LEVEL_INFO;
-
 static const char *const level_prefix[] = {
 	[LOG_LEVEL_ERROR] = "error: ",
 	[LOG_LEVEL_WARNING] = "warning: ",
 	[LOG_LEVEL_INFO] = "",
-	[LOG_LEVEL_DEBUG] = "debug: ",
 };
-
-void log_set_level(enum log_level level)
-{
-	max_level = level;
-}
-
-enum log_level log_level(void)
-{
-	return max_level;
-}
 
 void log_write(enum log_level level, const char *format, ...)
 {
+	struct pollfd standard_error = { .fd = STDERR_FILENO, .events = POLLOUT };
 	char line[1024];
 	va_list args;
 	int head, body;
 	size_t len;
 
-	if (level > max_level)
-		return;
 	head = snprintf(line, sizeof(line), "millraced: %s", level_prefix[level]);
 	va_start(args, format);
 	body = vsnprintf(line + head, sizeof(line) - (size_t)head, format, args);
@@ -45,8 +33,9 @@ void log_write(enum log_level level, const char *format, ...)
 	if (len > sizeof(line) - 1)
 		len = sizeof(line) - 1;
 	line[len++] = '\n';
-	/* A closed or full standard error must not end a forwarder: there is nobody to tell. */
-	if (write(STDERR_FILENO, line, len) < 0)
+	/* A closed or full standard error must neither end nor stop a forwarder: there is nobody to tell.
+	 * Where there is room at all, a pipe takes a line of this length (below PIPE_BUF) at once. */
+	if (poll(&standard_error, 1, 0) <= 0 || write(STDERR_FILENO, line, len) < 0)
 		return;
 }
 
@@ -62,4 +51,16 @@ const char *err_text(int err)
 	const char *text = strerrordesc_np(abs(err));
 
 	return text ? text : "no description";
+}
+
+const char *err_advice(int err)
+{
+	switch (abs(err)) {
+	case EMFILE:
+		return "; raise the limit on open files (ulimit -n)";
+	case ENFILE:
+		return "; raise the host's limit on open files (fs.file-max)";
+	default:
+		return "";
+	}
 }

@@ -4,7 +4,10 @@
 #include <errno.h>
 #include <getopt.h>
 #include <limits.h>
+#include <linux/bpf.h>
 #include <string.h>
+
+#include "base/mac.h"
 
 /* Smallest ring: below this a batch of one already fills it and the kernel's own batching of fill
  * entries (it takes up to 16 at a time in zero-copy drivers) stalls. */
@@ -19,11 +22,8 @@
 #define FRAMES_MAX     (1U << 24)
 #define TX_SIZE_MIN    64
 #define TX_SIZE_MAX    9728
-#define FCS_LEN	       4
-/* XDP_PACKET_HEADROOM: where the kernel starts a received frame in its chunk. */
-#define HEADROOM  256
-#define QUEUE_MAX 4095
-#define CPU_MAX	  4095
+#define QUEUE_MAX      4095
+#define CPU_MAX	       4095
 
 /* What the options said, before it is known whether they fit together. */
 struct parse {
@@ -99,7 +99,8 @@ static int apply_list(struct parse *parse, const struct option_row *row, const c
 	case 0:
 		return 0;
 	case -ERANGE:
-		return fail(parse, "--%s=%s: numbers go from 0 to %lu", row->name, value, row->max);
+		return fail(parse, "--%s=%s: numbers go from 0 to %lu, and %d of them at most",
+			    row->name, value, row->max, NUMBER_LIST_MAX);
 	case -EEXIST:
 		return fail(parse, "--%s=%s: a number is given twice", row->name, value);
 	default:
@@ -342,7 +343,7 @@ static const struct option_row option_rows[] = {
 	{ 0, "huge-pages", NULL, NULL,
 	  "put the frames on huge pages if there are any", apply_huge_pages, 0, 0 },
 	{ 0, "json", NULL, NULL,
-	  "report one JSON object a line instead of option_rows", apply_json, 0, 0 },
+	  "report one JSON object a line instead of rows", apply_json, 0, 0 },
 	{ 0, "keep-privileges", NULL, NULL,
 	  "do not drop all capabilities before forwarding", apply_keep_privileges, 0, 0 },
 	{ 'h', "help", NULL, NULL, "print this and end", apply_help, 0, 0 },
@@ -391,7 +392,7 @@ static int check_sizes(struct parse *parse)
 {
 	struct conf *conf = parse->conf;
 	unsigned need = conf_ring_frames(conf);
-	unsigned room = conf->frame_size - HEADROOM;
+	unsigned room = conf->frame_size - XDP_PACKET_HEADROOM;
 
 	if (!conf->frames_per_queue)
 		conf->frames_per_queue = need;
@@ -408,13 +409,15 @@ static int check_sizes(struct parse *parse)
 			    "--batch-size=%u: more than the rings hold (%u); lower it or raise "
 			    "--ring-size",
 			    conf->batch, conf->ring_size);
-	if (conf->tx_size - FCS_LEN > room)
+	if (conf->tx_size - ETHER_FCS_LEN > room)
 		return fail(
 			parse,
 			"--tx-pkt-size=%u: a frame of %u bytes and FCS does not fit a chunk of %u "
-			"(at most %u); lower it or use -f %u",
-			conf->tx_size, conf->tx_size - FCS_LEN, conf->frame_size, room + FCS_LEN,
-			FRAME_SIZE_MAX);
+			"(at most %u)%s",
+			conf->tx_size, conf->tx_size - ETHER_FCS_LEN, conf->frame_size,
+			room + ETHER_FCS_LEN,
+			conf->frame_size < FRAME_SIZE_MAX ? "; lower it or use -f 4096" :
+							    "; lower it");
 	return 0;
 }
 
@@ -450,14 +453,31 @@ static void conf_defaults(struct conf *conf)
 	conf->tx_size = TX_SIZE_MIN;
 }
 
+/* getopt_long() takes "--frame" for --frame-size only if nothing else begins so. */
+static bool ambiguous(const char *word)
+{
+	size_t len = strcspn(word, "=");
+	unsigned found = 0;
+
+	for (size_t i = 0; i < ROWS && !strncmp(word, "--", 2); i++)
+		found += !strncmp(word + 2, option_rows[i].name, len - 2);
+	return found > 1;
+}
+
 /* The option as the user typed it, for messages; getopt has moved past it. */
 static int fail_unknown(struct parse *parse, char **argv)
 {
-	if (optopt > 0 && optopt < LONG_BASE)
-		return fail(parse, "-%c: unknown option; see millraced --help", optopt);
+	const char *word = argv[optind - 1];
+
 	if (optopt >= LONG_BASE)
 		return fail(parse, "--%s takes no value", option_rows[optopt - LONG_BASE].name);
-	return fail(parse, "%s: unknown option; see millraced --help", argv[optind - 1]);
+	if (optopt > 0)
+		return fail(parse, "-%c: unknown option; see millraced --help", optopt);
+	if (optopt < 0) /* a letter beyond ASCII, in the middle of a word */
+		return fail(parse, "an option letter that is none; see millraced --help");
+	if (ambiguous(word))
+		return fail(parse, "%s: several options begin so; see millraced --help", word);
+	return fail(parse, "%s: unknown option; see millraced --help", word);
 }
 
 static int fail_valueless(struct parse *parse)

@@ -21,6 +21,16 @@ static json_t *drops_json(const struct queue_counts *counts)
 	return object;
 }
 
+static json_t *kicks_json(const struct queue_counts *counts)
+{
+	json_t *object = json_object();
+
+	for (int i = 0; i < KICK_RESULTS; i++)
+		json_object_set_new(object, kick_name((enum kick_result)i),
+				    integer(counts->kicks[i]));
+	return object;
+}
+
 static json_t *socket_json(const struct report *report, const struct report_socket *socket)
 {
 	const struct queue_counts *counts = socket->counts;
@@ -38,6 +48,7 @@ static json_t *socket_json(const struct report *report, const struct report_sock
 	json_object_set_new(object, "tx_packets", integer(counts->tx_packets));
 	json_object_set_new(object, "tx_bytes", integer(counts->tx_bytes));
 	json_object_set_new(object, "drops", drops_json(counts));
+	json_object_set_new(object, "kicks", kicks_json(counts));
 	json_object_set_new(object, "rx_dropped", integer(stats->rx_dropped));
 	json_object_set_new(object, "rx_invalid_descs", integer(stats->rx_invalid_descs));
 	json_object_set_new(object, "tx_invalid_descs", integer(stats->tx_invalid_descs));
@@ -98,7 +109,7 @@ int report_json(FILE *out, const struct report *report)
 	/* jansson hands every failed allocation down as NULL, to the root at last. */
 	if (!root ||
 	    json_dumpf(root, out, JSON_COMPACT | JSON_PRESERVE_ORDER | JSON_REAL_PRECISION(9)))
-		err = root ? -EIO : -ENOMEM;
+		err = !root ? -ENOMEM : errno ? -errno : -EIO;
 	json_decref(root);
 	if (err)
 		return err;

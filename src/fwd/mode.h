@@ -17,8 +17,10 @@ struct mode {
 	bool promiscuous; /* takes frames that are addressed to others */
 };
 
+/* The row of a mode. Static; any thread. */
 const struct mode *mode_of(enum conf_mode mode);
 
+/* What a worker's thread runs, from worker_start() until its worker_stop() and drain. */
 void mode_rxdrop_run(struct worker *worker);
 void mode_txpush_run(struct worker *worker);
 void mode_l2fwd_run(struct worker *worker);

@@ -3,6 +3,7 @@
  * txpush: send copies of the port's template. A frame keeps what was written into it while it goes
  * round, so a template is copied only when the frame last held another port's, or none.
  */
+#include <linux/bpf.h>
 #include <string.h>
 
 #include "fwd/mode.h"
@@ -10,7 +11,8 @@
 
 static always_inline uint32_t txpush_burst(struct worker *worker, struct queue *queue)
 {
-	const struct frame_template *template = &worker->template[queue->port];
+	struct tx_job *job = worker->tx_job;
+	const struct frame_template *template = &job->template[queue->port];
 	uint32_t count = queue_tx_room(queue);
 	uint16_t mark = (uint16_t)(queue->port + 1);
 	struct sends sends;
@@ -26,11 +28,11 @@ static always_inline uint32_t txpush_burst(struct worker *worker, struct queue *
 	sends = sends_begin(worker, queue);
 	for (uint32_t i = 0; i < count; i++) {
 		uint32_t frame = pool_get(&worker->pool);
-		uint64_t addr = ((uint64_t)frame << worker->frame_shift) + XSK_HEADROOM;
+		uint64_t addr = ((uint64_t)frame << worker->frame_shift) + XDP_PACKET_HEADROOM;
 
-		if (unlikely(worker->written[frame] != mark)) {
+		if (unlikely(job->written[frame] != mark)) {
 			memcpy(worker->frames + addr, template->bytes, template->len);
-			worker->written[frame] = mark;
+			job->written[frame] = mark;
 		}
 		sends_put(&sends, (struct xdp_desc){ .addr = addr, .len = template->len });
 	}

@@ -7,8 +7,8 @@
 #include "xdp/xsk.h"
 
 /*
- * Wake-ups in one pass. One call sends up to 32 frames in copy mode, so this is 1,024 of them: more
- * than a batch, less than what would keep the other port waiting for long (about 1 ms on veth). Too
+ * Wake-ups in one pass. One call sends up to 32 frames in copy mode, so this is 1,024 of them: the
+ * largest batch, and about 1 ms of sending on veth, for which the other ports wait. Too
  * small and a ring filled during a stall drains slowly; too large and one busy port starves another.
  */
 #define KICKS_PER_PASS 32
@@ -47,10 +47,12 @@ void queue_kick_tx(struct queue *queue)
 		}
 		if (err)
 			queue->kicks[kick_result(err)]++;
-		queue->down = err == -ENETDOWN || err == -ENXIO;
 		/* Relaxed: nothing is read or reused on the strength of it; completions do that. */
 		after = load_relaxed(queue->tx.consumer);
 		queue->unsent = after != (uint32_t)queue->tx.own;
+		/* Only with frames left: they are what makes the next pass kick, and find out that
+		 * the device is up again. */
+		queue->down = queue->unsent && (err == -ENETDOWN || err == -ENXIO);
 		/* No progress: its memory is short or the device is down. Not now, then. */
 		if (!queue->unsent || queue->down || after == before)
 			return;

@@ -8,6 +8,17 @@ static const char *const drop_names[DROP_REASONS] = {
 	[DROP_STOPPING] = "stopping",
 };
 
+static const char *const kick_names[KICK_RESULTS] = {
+	[KICK_CALLS] = "calls",	  [KICK_AGAIN] = "again", [KICK_BUSY] = "busy",
+	[KICK_NOBUFS] = "nobufs", [KICK_DOWN] = "down",	  [KICK_GONE] = "gone",
+	[KICK_OTHER] = "other",
+};
+
+const char *kick_name(enum kick_result result)
+{
+	return kick_names[result];
+}
+
 const char *drop_name(enum drop_reason reason)
 {
 	return drop_names[reason];

@@ -10,8 +10,7 @@
 
 #include "conf/conf.h"
 
-/* Why a forwarding mode discarded a frame that it had received. One line a reason: here and in
- * drop_names (stats.c). */
+/* Why a worker discarded a frame. One line a reason: here and in drop_names (stats.c). */
 enum drop_reason {
 	DROP_RUNT,	/* under 14 bytes: no Ethernet header, and the kernel would choke on it */
 	DROP_LINK_DOWN, /* the egress device is down or gone */
@@ -20,7 +19,7 @@ enum drop_reason {
 	DROP_REASONS,
 };
 
-/* The reason as reports spell it, "link_down". */
+/* The reason as reports spell it, "link_down"; reason is below DROP_REASONS. Static text. */
 const char *drop_name(enum drop_reason reason);
 
 /* What became of the wake-ups for sending: calls, and how many of them gave which error. */
@@ -34,6 +33,9 @@ enum kick_result {
 	KICK_OTHER, /* anything else */
 	KICK_RESULTS,
 };
+
+/* The result as reports spell it, "again"; result is below KICK_RESULTS. Static text. */
+const char *kick_name(enum kick_result result);
 
 /* One port's queue. Totals since start; occupancies in frames, of the moment of the snapshot. */
 struct queue_counts {
@@ -54,10 +56,8 @@ struct queue_counts {
 
 /* One worker. */
 struct worker_counts {
-	uint64_t passes;    /* of the loop, since start */
 	uint64_t total;	    /* frames there are */
 	uint64_t pool;	    /* frames in no ring */
-	uint64_t lost;	    /* frames in whose place the kernel gave back something else */
 	uint64_t reclaimed; /* frames taken back by the ledger when their port was closed */
 	uint64_t queues;    /* how many of queue[] are used */
 	struct queue_counts queue[CONF_PORTS_MAX];

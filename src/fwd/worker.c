@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 #include "fwd/worker.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <sched.h>
 #include <stdio.h>
@@ -20,10 +21,7 @@
  * them. In copy mode a frame is completed within microseconds of being taken. */
 #define DRAIN_STUCK_NS (300 * NSEC_PER_MSEC)
 
-/* How long worker_read() waits for an answer: 100 ms. A pass takes well under 1 ms, but a poller that
- * shares its CPU with other spinning threads may be off it for tens of ms. Longer would make one stuck
- * worker spoil the reports of all. */
-#define ANSWER_TRIES  500
+/* Between two looks at whether a worker has answered. */
 #define ANSWER_NAP_US 200
 
 int worker_new(struct worker **result, const struct worker_opts *opts, struct umem *umem)
@@ -31,16 +29,18 @@ int worker_new(struct worker **result, const struct worker_opts *opts, struct um
 	uint32_t frames = umem->header->frames;
 	struct worker *worker = aligned_alloc(_Alignof(struct worker), sizeof(*worker));
 	uint32_t *pool = calloc(frames, sizeof(*pool));
-	uint16_t *written = calloc(frames, sizeof(*written));
+	struct tx_job *tx_job = NULL;
 	int wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	int err = wake_fd < 0 ? -errno : 0;
 
-	if (!worker || !pool || !written)
+	if (opts->generates)
+		tx_job = calloc(1, sizeof(*tx_job) + frames * sizeof(tx_job->written[0]));
+	if (!worker || !pool || (opts->generates && !tx_job))
 		err = -ENOMEM;
 	if (err) {
 		free(worker);
 		free(pool);
-		free(written);
+		free(tx_job);
 		if (wake_fd >= 0)
 			close(wake_fd);
 		return err;
@@ -58,7 +58,8 @@ int worker_new(struct worker **result, const struct worker_opts *opts, struct um
 	worker->finite = opts->finite;
 	worker->done_fd = opts->done_fd;
 	worker->wake_fd = wake_fd;
-	worker->written = written;
+	worker->tx_job = tx_job;
+	worker->receives = true; /* until worker_start(): every fill ring is stocked */
 	pool_init(&worker->pool, pool, frames);
 	for (uint32_t i = frames; i-- > 0;)
 		pool_put(&worker->pool, i); /* frame 0 on top */
@@ -73,7 +74,7 @@ void worker_free(struct worker *worker)
 		return;
 	close(worker->wake_fd);
 	free(worker->pool.frame);
-	free(worker->written);
+	free(worker->tx_job);
 	free(worker);
 }
 
@@ -82,6 +83,7 @@ struct queue *worker_add(struct worker *worker, const struct xsk *xsk)
 	unsigned port = worker->queues++;
 	struct queue *queue = &worker->queue[port];
 
+	assert(port < CONF_PORTS_MAX);
 	*queue = (struct queue){
 		.rx = xsk->ring[XSK_RING_RX],
 		.fill = xsk->ring[XSK_RING_FILL],
@@ -96,13 +98,14 @@ struct queue *worker_add(struct worker *worker, const struct xsk *xsk)
 	return queue;
 }
 
-int worker_start(struct worker *worker, void (*run)(struct worker *worker))
+int worker_start(struct worker *worker, void (*run)(struct worker *worker), bool receives)
 {
 	pthread_attr_t attr;
 	cpu_set_t cpus;
 	char name[16];
 	int err;
 
+	worker->receives = receives;
 	worker_publish(worker); /* so that there is something true to read before its first pass */
 	CPU_ZERO(&cpus);
 	CPU_SET(worker->cpu, &cpus);
@@ -147,7 +150,6 @@ void worker_join(struct worker *worker)
 
 void worker_count(const struct worker *worker, struct worker_counts *counts)
 {
-	counts->passes = worker->passes;
 	counts->total = worker->pool.size;
 	counts->pool = worker->pool.count;
 	counts->reclaimed = worker->reclaimed;
@@ -178,29 +180,38 @@ static bool answered(const struct worker *worker)
 	       load_acquire(&worker->asleep);
 }
 
-void worker_read(struct worker *worker, struct worker_counts *counts)
+int worker_read(struct worker *worker, struct worker_counts *counts, uint64_t deadline_ns)
 {
 	if (!worker->running) {
 		worker_count(worker, counts);
-		return;
+		return 0;
 	}
-	for (unsigned i = 0; i < ANSWER_TRIES && !answered(worker); i++)
+	while (!answered(worker) && clock_now_ns() < deadline_ns)
 		usleep(ANSWER_NAP_US);
-	/* The writer needs under a microsecond, rarely; so many tries fail only if it was taken off
-	 * its CPU in the middle, and then the next round finds it further on. */
+	/* A write takes under a microsecond: only one that was taken off its CPU in the middle is
+	 * still under way after so many tries. */
 	while (seqlock_read(&worker->seqlock, (uint64_t *)counts,
 			    (const uint64_t *)&worker->published,
-			    worker_counts_words(worker->queues), 1000))
+			    worker_counts_words(worker->queues), 1000)) {
+		if (clock_now_ns() >= deadline_ns)
+			return -EAGAIN;
 		usleep(ANSWER_NAP_US);
+	}
+	return 0;
 }
 
-/* What poll() shall report for a port: frames, unless they could not go on anyway; room for
- * sending, only where the lack of it holds frames back. */
+/*
+ * What poll() shall report for a port: frames, unless they could not go on anyway; room for sending,
+ * only where the lack of it holds frames back, and only where the kernel would not say at once that
+ * there is room, which it does while its TX ring is at most half full (xsk_tx_writeable()).
+ */
 static short wanted_events(const struct worker *worker, const struct queue *queue)
 {
 	short events = queue->held ? 0 : POLLIN;
+	uint32_t untaken = (uint32_t)queue->tx.own - load_relaxed(queue->tx.consumer);
 
-	if (queue->unsent && !queue->down && queue_tx_room(queue) < worker->batch)
+	if (queue->unsent && !queue->down && queue_tx_room(queue) < worker->batch &&
+	    untaken > ring_size(&queue->tx) / 2)
 		events |= POLLOUT;
 	return events;
 }
@@ -297,15 +308,17 @@ void worker_remove_last(struct worker *worker)
 void worker_close_port(struct worker *worker, unsigned port)
 {
 	struct queue *queue = &worker->queue[port];
-	struct ring_cursor rx;
+	struct ring_cursor rx = ring_peek(&queue->rx);
 	uint32_t left;
 
 	if (queue->closed)
 		return;
-	left = ring_ready(&queue->rx, ring_size(&queue->rx));
-	rx = ring_peek(&queue->rx);
-	rx.index += left;
 	/* Received, but too late: they are counted as such, and the ledger has them as FILL. */
+	left = ring_ready(&queue->rx, ring_size(&queue->rx));
+	if (left > ring_size(&queue->rx)) /* only a kernel gone mad */
+		left = ring_size(&queue->rx);
+	for (uint32_t i = 0; i < left; i++)
+		queue->rx_bytes += cursor_desc(&rx)->len;
 	queue->drops[DROP_STOPPING] += left;
 	ring_release(&queue->rx, &rx);
 	queue_count(queue, &queue->final);

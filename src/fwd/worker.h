@@ -8,7 +8,7 @@
  *	  NIC -> kernel -> rx -> mode's burst -+-> drop ------------------>+
  *	  NIC <- kernel <- tx <------+                                     |
  *	             |                                                     |
- *	             +--> completion -> reap (straight to fill if it has room) 
+ *	             +--> completion -> reap (straight to fill if it has room)
  *
  * A pass: reap, receive a burst, refill, kick; then wait if nothing moved. worker_loop.h has it.
  *
@@ -20,6 +20,7 @@
  * the earliest point, where it is cheapest, and counts it (rx_ring_full). But where the egress
  * device is *down* the frame would wait for a link that may never come and arrive seconds late: then
  * it is dropped and counted (link_down), so that the ingress keeps flowing and its poller can sleep.
+ * What was put on the TX ring before that was known stays there, and leaves when the link is back.
  */
 #pragma once
 
@@ -46,6 +47,12 @@
  * no fd tells of either. */
 #define WORKER_NAP_MS 1
 
+/* What txpush generates. Owner: the worker's thread, once it runs. */
+struct tx_job {
+	struct frame_template template[CONF_PORTS_MAX]; /* what each port sends */
+	uint16_t written[]; /* per frame: 1 + the port whose template it holds, 0: none's */
+};
+
 struct worker {
 	/* Set before the thread starts, only read afterwards. */
 	GROUP_BEGIN(setup);
@@ -60,6 +67,7 @@ struct worker {
 	unsigned cpu;	       /* it is pinned to */
 	bool poll;	       /* sleeps when idle; else it spins */
 	bool finite;	       /* ends by itself: txpush with a count */
+	bool receives;	       /* its mode does; else fill rings keep what they have */
 	int wake_fd;	       /* eventfd; written to end a sleep. Owned. */
 	int done_fd;	       /* eventfd of the daemon; written once a finite job is done */
 	GROUP_END(setup);
@@ -67,7 +75,6 @@ struct worker {
 	/* Owner: the worker's thread. */
 	GROUP_BEGIN(own);
 	struct pool pool;
-	uint64_t passes;
 	uint64_t reclaimed; /* Owner: the daemon, after the thread has ended. */
 	uint64_t answered;  /* the last request that a snapshot answered */
 	bool done;	    /* done_fd was written */
@@ -91,8 +98,7 @@ struct worker {
 	GROUP_BEGIN_APART(cold);
 	struct worker_counts scratch;
 	struct pollfd pollfd[CONF_PORTS_MAX + 1];
-	struct frame_template template[CONF_PORTS_MAX]; /* txpush: what each port sends */
-	uint16_t *written; /* txpush, per frame: 1 + the port whose template it holds. Owned. */
+	struct tx_job *tx_job; /* txpush only. Owned. */
 
 	GROUP_END(cold);
 
@@ -118,6 +124,7 @@ struct worker_opts {
 	unsigned batch; /* 1 to the ring size */
 	bool poll;
 	bool finite;
+	bool generates; /* make a tx_job too */
 	int done_fd;
 };
 
@@ -131,7 +138,8 @@ int worker_new(struct worker **result, const struct worker_opts *opts, struct um
 void worker_free(struct worker *worker);
 
 /*
- * Adds a mapped socket as the worker's next port, and stocks its fill ring. The worker then owns
+ * Adds a mapped socket as the worker's next port (CONF_PORTS_MAX at most), and stocks its fill ring
+ * to the full. The worker then owns
  * the user side of the rings; the socket stays the daemon's. Main thread, before worker_start().
  * Returns the queue, for the mode's own settings.
  */
@@ -147,13 +155,18 @@ static inline void worker_bound(struct queue *queue, const struct xsk *xsk)
 	queue->zero_copy = xsk->zero_copy;
 }
 
-/* Starts the thread, pinned to its CPU, in `run`: a mode's. Main thread. 0 or -errno. */
-int worker_start(struct worker *worker, void (*run)(struct worker *worker));
+/*
+ * Starts the thread, pinned to its CPU, in `run`: a mode's, which returns when worker_stop() was called
+ * and the frames are drained. receives: whether the mode does. Main thread. Returns 0 or -errno:
+ * -EINVAL for a CPU that is none of ours, -EAGAIN for too many threads. No message.
+ */
+int worker_start(struct worker *worker, void (*run)(struct worker *worker), bool receives);
 
 /* Tells the thread to drain and end, without waiting for it. Main thread. */
 void worker_stop(struct worker *worker);
 
-/* Waits until the thread has ended: at most WORKER_DRAIN_MS after worker_stop(). Main thread. */
+/* Waits until the thread has ended: WORKER_DRAIN_MS and a pass after worker_stop() at most. Main
+ * thread. A worker that was never started is fine. */
 void worker_join(struct worker *worker);
 
 /* The most time a worker takes to drain, ms. What has not been completed by then is reported, not
@@ -161,11 +174,17 @@ void worker_join(struct worker *worker);
 #define WORKER_DRAIN_MS 1000
 
 /*
- * Asks the worker for a snapshot of now. Main thread. worker_read() gives it, or, if the worker
- * could not answer within a few ms, the newest there is; always one consistent set.
+ * Asks the worker for a snapshot of now. Main thread. worker_read() gives it, or, if the worker has
+ * not answered by the deadline (ns of the monotonic clock), the newest there is; always one consistent
+ * set. It returns 0, or -EAGAIN if the worker was caught in the middle of writing one until then:
+ * *counts then holds nothing of use.
  */
 void worker_ask(struct worker *worker);
-void worker_read(struct worker *worker, struct worker_counts *counts);
+int worker_read(struct worker *worker, struct worker_counts *counts, uint64_t deadline_ns);
+
+/* How long to wait for the answers of all workers together, ms. A pass takes about 1 ms at most, but a
+ * poller that shares its CPU with other spinning threads may be off it for tens. */
+#define WORKER_ANSWER_MS 100
 
 /*
  * Takes back every frame that the ledger says the port has, lost ones too, and freezes its counts,
@@ -176,7 +195,7 @@ void worker_read(struct worker *worker, struct worker_counts *counts);
 void worker_close_port(struct worker *worker, unsigned port);
 
 /* Walks the ledger of a worker whose ports are all closed: how many frames are not exactly once in
- * the pool. 0 is right. Main thread. */
+ * the pool. 0 is right. All of them if there is no memory for the walk. Main thread. */
 uint64_t worker_audit(const struct worker *worker);
 
 /* The counts of a worker whose thread has ended, taken now. Main thread. */

@@ -14,10 +14,22 @@
  */
 typedef uint32_t burst_fn(struct worker *worker, struct queue *queue);
 
-/* Wakes, sleeps and reports are calls: they happen once a pass at most. */
+/* Sleeps and reports are calls: they happen once a pass at most. */
+
+/* Publishes, then sleeps until a port has something to do, worker_stop(), or timeout_ms at most. */
 void worker_sleep(struct worker *worker, int timeout_ms);
+
+/* Publishes a snapshot of now, and thereby answers every request made so far. */
 void worker_publish(struct worker *worker);
+
+/* Writes done_fd, once, when every port has sent its share and all of it is completed. */
 void worker_check_done(struct worker *worker);
+
+/*
+ * True when there is nothing left to drain, or no use in going on; else it may have slept a little.
+ * `moved`: whether the last pass moved a frame. The two times, in ns of the monotonic clock, are its
+ * own memory between calls: 0 before the first.
+ */
 bool worker_drained(struct worker *worker, bool moved, uint64_t *started_ns, uint64_t *quiet_ns);
 
 /* True if the kernel may name this address on the queue's rings. If not, some frame of the queue
@@ -33,7 +45,9 @@ static always_inline bool worker_knows(struct queue *queue, uint64_t frames_byte
 
 /*
  * Frames on their way back to the kernel, for the length of a burst: straight to a fill ring while it
- * has room, then to the pool. The fill entries are published by the refill step of this pass.
+ * has room, then to the pool. The fill entries are published by the refill step of this pass. A mode
+ * that does not receive gives all to the pool: its fill ring was stocked at start, and a driver with a
+ * large ring of its own would take every frame there is and leave none to send.
  */
 struct returns {
 	struct ring_cursor fill;
@@ -51,7 +65,7 @@ static always_inline struct returns returns_begin(const struct worker *worker, s
 		.ledger = worker->ledger,
 		.tag = ledger_pack(LEDGER_FILL, queue->port, 0),
 		.shift = worker->frame_shift,
-		.room = ring_room(&queue->fill, count),
+		.room = worker->receives ? ring_room(&queue->fill, count) : 0,
 	};
 }
 
@@ -71,6 +85,7 @@ static always_inline void returns_put(struct worker *worker, struct returns *ret
 	}
 }
 
+/* What was given back is kept; `queue` is the one of returns_begin(). */
 static always_inline void returns_end(struct queue *queue, const struct returns *returns)
 {
 	ring_stage(&queue->fill, &returns->fill);
@@ -97,6 +112,7 @@ struct sends {
 	uint64_t bytes;
 };
 
+/* Worker's thread, as the next two: the burst's frames go out of `queue`. */
 static always_inline struct sends sends_begin(const struct worker *worker,
 					      const struct queue *queue)
 {
@@ -108,6 +124,7 @@ static always_inline struct sends sends_begin(const struct worker *worker,
 	};
 }
 
+/* One descriptor of a frame, by the address the kernel named; the caller has it in hand. */
 static always_inline void sends_put(struct sends *sends, struct xdp_desc desc)
 {
 	ledger_write(&sends->ledger[desc.addr >> sends->shift],
@@ -117,8 +134,11 @@ static always_inline void sends_put(struct sends *sends, struct xdp_desc desc)
 	*cursor_desc(&sends->tx) = desc;
 }
 
+/* Announces what was put; nothing put is fine. */
 static always_inline void sends_end(struct queue *queue, const struct sends *sends)
 {
+	if (sends->tx.index == queue->tx.own)
+		return;
 	queue->tx_bytes += sends->bytes;
 	queue->unsent = true;
 	ring_stage(&queue->tx, &sends->tx);
@@ -169,7 +189,7 @@ static always_inline void worker_refill(struct worker *worker, struct queue *que
 {
 	uint32_t count = worker->pool.count;
 
-	if (count) {
+	if (count && worker->receives) {
 		struct returns returns = returns_begin(worker, queue, ring_size(&queue->fill));
 
 		if (count > returns.room)
@@ -179,7 +199,9 @@ static always_inline void worker_refill(struct worker *worker, struct queue *que
 				    (uint64_t)pool_get(&worker->pool) << returns.shift);
 		returns_end(queue, &returns);
 	}
-	ring_submit(&queue->fill);
+	/* Not without need: the kernel looks at this line, and every store takes it away. */
+	if (load_relaxed(queue->fill.producer) != (uint32_t)queue->fill.own)
+		ring_submit(&queue->fill);
 }
 
 static always_inline uint32_t worker_pass(struct worker *worker, burst_fn *burst)
@@ -198,7 +220,6 @@ static always_inline uint32_t worker_pass(struct worker *worker, burst_fn *burst
 		if (worker->queue[i].zero_copy)
 			queue_kick_rx(&worker->queue[i]);
 	}
-	worker->passes++;
 	/* Relaxed: the request carries nothing but its number. */
 	if (unlikely(load_relaxed(&worker->asked) != worker->answered))
 		worker_publish(worker);

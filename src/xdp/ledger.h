@@ -35,6 +35,7 @@ typedef uint64_t ledger_entry;
 #define LEDGER_PORT_BITS  12
 #define LEDGER_INDEX_MASK ((1ULL << LEDGER_INDEX_BITS) - 1)
 
+/* port is below 4,096; of index the low 48 bits are kept. */
 static always_inline ledger_entry ledger_pack(enum ledger_state state, unsigned port,
 					      uint64_t index)
 {
@@ -59,8 +60,8 @@ static always_inline uint64_t ledger_index(ledger_entry entry)
 
 /*
  * Two stores a frame are the ledger's cost on the straight path. A build with
- * -DMEASURE_WITHOUT_LEDGER leaves them out so that `scripts/bench --ledger` can weigh them; such a
- * build cannot account for frames at close and says so.
+ * -DMEASURE_WITHOUT_LEDGER leaves them out so that `scripts/ledger-cost` can weigh them; such a
+ * build finds no frame at close, and its last balance is wrong.
  */
 static always_inline void ledger_write(ledger_entry *entry, ledger_entry value)
 {

@@ -26,7 +26,6 @@ static int parse_link(const struct nlmsghdr *message, void *context)
 	const struct nlattr *attr;
 
 	netdev->ifindex = info->ifi_index;
-	netdev->up = info->ifi_flags & IFF_UP;
 	mnl_attr_for_each(attr, message, sizeof(*info))
 	{
 		switch (mnl_attr_get_type(attr)) {
@@ -110,6 +109,23 @@ static void query_queues(int fd, struct netdev *netdev)
 		netdev->tx_queues = 1;
 }
 
+/* sysfs of the caller's namespace, if it is mounted; a virtual device has no such file. */
+static int query_numa_node(const char *name)
+{
+	char path[64];
+	FILE *file;
+	int node = -1;
+
+	snprintf(path, sizeof(path), "/sys/class/net/%s/device/numa_node", name);
+	file = fopen(path, "re");
+	if (!file)
+		return -1;
+	if (fscanf(file, "%d", &node) != 1) /* NOLINT(cert-err34-c): the kernel's own number */
+		node = -1;
+	fclose(file);
+	return node;
+}
+
 int netdev_query(const char *name, struct netdev *netdev)
 {
 	struct ethtool_drvinfo driver = { .cmd = ETHTOOL_GDRVINFO };
@@ -126,6 +142,7 @@ int netdev_query(const char *name, struct netdev *netdev)
 	if (!ethtool_ioctl(fd, netdev->name, &driver))
 		snprintf(netdev->driver, sizeof(netdev->driver), "%s", driver.driver);
 	close(fd);
+	netdev->numa_node = query_numa_node(netdev->name);
 	return 0;
 }
 

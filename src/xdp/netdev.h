@@ -13,11 +13,11 @@ struct netdev {
 	char name[NETDEV_NAME_SIZE]; /* the kernel's own name for it */
 	char driver[32];	     /* as ethtool -i says; "" if it says nothing */
 	int ifindex;
-	bool up; /* IFF_UP */
+	int numa_node; /* -1: none, or not told */
 	uint32_t mtu;
 	uint8_t mac[MAC_LEN];
 	uint32_t rx_queues; /* active ones, at least 1 */
-	uint32_t tx_queues;
+	uint32_t tx_queues; /* likewise; may differ */
 };
 
 /*
@@ -29,7 +29,7 @@ int netdev_query(const char *name, struct netdev *netdev);
 
 /*
  * Opens a socket that becomes readable when a link of this namespace changes. Returns the fd, which
- * the caller closes, or -errno.
+ * the caller closes, or -errno (-EMFILE). Any thread, as the next two.
  */
 int netdev_watch_open(void);
 
@@ -42,5 +42,5 @@ typedef void netdev_gone_fn(int ifindex, void *context);
  */
 int netdev_watch_read(int fd, netdev_gone_fn *gone, void *context);
 
-/* True if a device with this index is in the caller's namespace. */
+/* True if a device with this index is in the caller's namespace, or if that cannot be told. */
 bool netdev_exists(int ifindex);

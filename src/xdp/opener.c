@@ -6,12 +6,47 @@
 #include <errno.h>
 #include <linux/if_ether.h>
 #include <linux/if_packet.h>
+#include <stdio.h>
+#include <string.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "xdp/uapi.h"
+
+int opener_check(void)
+{
+	static const struct {
+		unsigned capability;
+		unsigned instead; /* does as well */
+		const char *name;
+	} needed[] = {
+		{ CAP_NET_ADMIN, CAP_NET_ADMIN, "CAP_NET_ADMIN" },
+		{ CAP_NET_RAW, CAP_NET_RAW, "CAP_NET_RAW" },
+		{ CAP_BPF, CAP_SYS_ADMIN, "CAP_BPF" },
+	};
+	char missing[64] = "";
+
+	capng_get_caps_process();
+	for (size_t i = 0; i < sizeof(needed) / sizeof(needed[0]); i++) {
+		size_t len = strlen(missing);
+
+		if (capng_have_capability(CAPNG_EFFECTIVE, needed[i].capability) ||
+		    capng_have_capability(CAPNG_EFFECTIVE, needed[i].instead))
+			continue;
+		snprintf(missing + len, sizeof(missing) - len, "%s%s", len ? ", " : "",
+			 needed[i].name);
+	}
+	if (!missing[0])
+		return 0;
+	log_error(
+		"missing %s: run as root, or give the program CAP_NET_ADMIN, CAP_NET_RAW and CAP_BPF "
+		"(and CAP_IPC_LOCK where the frames exceed `ulimit -l`)",
+		missing);
+	return -EPERM;
+}
 
 int opener_memlock(uint64_t bytes)
 {
@@ -74,6 +109,10 @@ static void register_failed(const char *ifname, uint32_t queue, uint64_t bytes, 
 			  queue, (unsigned long long)bytes, ERR_ARGS(err));
 }
 
+/* The kernel un-accounts a closed socket's memory in deferred work, 10 to 50 ms later here. */
+#define UNACCOUNT_NS	 (NSEC_PER_SEC / 2)
+#define UNACCOUNT_NAP_US 5000
+
 static int register_umem(int fd, const struct umem *umem)
 {
 	struct xsk_umem_reg reg = {
@@ -83,12 +122,18 @@ static int register_umem(int fd, const struct umem *umem)
 		.headroom = umem->header->headroom,
 		.tx_metadata_len = umem->header->tx_metadata_len,
 	};
-	/* A kernel before 6.8 knows no metadata; it takes the shorter form of before. */
-	socklen_t len = umem->header->tx_metadata_len ? sizeof(reg) : sizeof(struct xdp_umem_reg);
+	uint64_t start_ns = clock_now_ns();
 
-	_Static_assert(sizeof(struct xdp_umem_reg) <= sizeof(struct xsk_umem_reg),
-		       "the headers' struct is newer than ours");
-	return setsockopt(fd, SOL_XDP, XDP_UMEM_REG, &reg, len) ? -errno : 0;
+	if (reg.tx_metadata_len)
+		reg.flags |= XDP_UMEM_TX_METADATA_LEN;
+	while (setsockopt(fd, SOL_XDP, XDP_UMEM_REG, &reg, sizeof(reg))) {
+		int err = -errno;
+
+		if (err != -ENOBUFS || clock_now_ns() - start_ns > UNACCOUNT_NS)
+			return err;
+		usleep(UNACCOUNT_NAP_US);
+	}
+	return 0;
 }
 
 int opener_socket(const char *ifname, uint32_t queue, const struct umem *umem)

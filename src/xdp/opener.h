@@ -2,8 +2,8 @@
 /*
  * Every act that needs a privilege, and nothing else. Each returns file descriptors that work
  * without any privilege afterwards, so that the caller can drop all of them before it touches a
- * frame. Called in this process here; the requests are plain values so that a helper process can
- * serve them too. Main thread, before the first other thread starts.
+ * frame. Called in this process; nothing it is given but the umem's mapping ties it to that. Main
+ * thread, before the first other thread starts.
  */
 #pragma once
 
@@ -20,6 +20,9 @@ struct opener_attach {
 	enum prog_attach attach;
 };
 
+/* Says which capabilities are missing, all of them in one message. Returns 0, or -EPERM after it. */
+int opener_check(void);
+
 /*
  * Makes sure that `bytes` can be registered as UMEM: by CAP_IPC_LOCK, by the present
  * RLIMIT_MEMLOCK, or by raising it. Returns 0, or -ENOBUFS after a message that names the bytes
@@ -28,24 +31,27 @@ struct opener_attach {
  */
 int opener_memlock(uint64_t bytes);
 
-/* Loads and attaches the XDP program of a port; see prog_open(). */
+/* Loads and attaches the XDP program of a port into *prog, which the caller closes; returns and messages
+ * are prog_open()'s. */
 int opener_attach(const struct opener_attach *request, struct prog *prog);
 
 /*
  * Makes an AF_XDP socket and, if `umem` is not NULL, registers its frames with it. Returns the fd,
  * which the caller owns, or -errno after a message that names ifname and queue: -EAFNOSUPPORT,
- * -EPERM (CAP_NET_RAW), -ENOBUFS (memlock), -ENOMEM.
+ * -EPERM (CAP_NET_RAW), -ENOBUFS (memlock), -ENOMEM, -EMFILE. Memory of a socket that was closed a
+ * moment ago still counts against memlock: that is waited for, up to half a second.
  */
 int opener_socket(const char *ifname, uint32_t queue, const struct umem *umem);
 
 /*
  * Turns on promiscuous mode, counted by the kernel: it ends when the returned fd is closed, by us or
- * by our death, and leaves other users' promiscuity alone. Returns the fd or -errno after a message.
+ * by our death, and leaves other users' promiscuity alone. Returns the fd, which the caller owns, or
+ * -errno after a message: -EPERM (CAP_NET_RAW), -ENODEV, -EMFILE.
  */
 int opener_promiscuous(const char *ifname, int ifindex);
 
 /*
  * Gives up every capability, the bounding set too, and all ways to regain one (no_new_privs), for
- * this thread and those it starts. Returns 0, or -errno after a message.
+ * this thread and those it starts. Returns 0, or -EPERM or another -errno after a message.
  */
 int opener_drop_privileges(void);

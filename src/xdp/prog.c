@@ -12,7 +12,9 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/log.h"
+#include "base/signals.h"
 #include "millrace_shared.h"
 
 /* Said again outside a system header, or clang's analyser holds that it keeps what it frees. */
@@ -20,7 +22,15 @@ void bpf_object__destroy_skeleton(struct bpf_object_skeleton *s);
 
 #include "millrace.skel.h"
 
-/* The last warning of libbpf, without its newline: on a failure it holds the kernel's own reason. */
+/* The program's name in millrace.bpf.c, and how `bpftool prog` shows it. */
+#define PROG_NAME "millrace"
+
+/* How long a program of that name may take to leave. */
+#define LEAVING_NS     NSEC_PER_SEC
+#define LEAVING_NAP_US 5000
+
+/* The first warning of libbpf since this was emptied, without its newline: later ones only say what
+ * failed because of it. */
 static char libbpf_reason[256];
 
 static int libbpf_print(enum libbpf_print_level level, const char *format, va_list args)
@@ -32,8 +42,7 @@ static int libbpf_print(enum libbpf_print_level level, const char *format, va_li
 	line[strcspn(line, "\n")] = '\0';
 	if (!strncmp(line, "libbpf: ", 8))
 		start += 8;
-	log_debug("libbpf: %s", start);
-	if (level == LIBBPF_WARN)
+	if (level == LIBBPF_WARN && !libbpf_reason[0])
 		snprintf(libbpf_reason, sizeof(libbpf_reason), "%s", start);
 	return 0;
 }
@@ -45,13 +54,15 @@ static int dup_cloexec(int fd)
 	return copy < 0 ? -errno : copy;
 }
 
-/* Says who is attached to the device, "program 12 'name'"; false if nobody is. */
-static bool describe_attached(int ifindex, char *text, size_t size)
+/* Says who is attached to the device, "program 12 'name'"; false if nobody is. `ours` tells whether it
+ * has our name. */
+static bool describe_attached(int ifindex, char *text, size_t size, bool *ours)
 {
 	struct bpf_prog_info info = { 0 };
 	__u32 len = sizeof(info), id = 0;
 	int fd;
 
+	*ours = false;
 	if (bpf_xdp_query_id(ifindex, 0, &id) || !id)
 		return false;
 	fd = bpf_prog_get_fd_by_id(id);
@@ -59,6 +70,7 @@ static bool describe_attached(int ifindex, char *text, size_t size)
 		snprintf(text, size, "XDP program %u", id);
 	else
 		snprintf(text, size, "XDP program %u '%s'", id, info.name);
+	*ours = !strcmp(info.name, PROG_NAME);
 	if (fd >= 0)
 		close(fd);
 	return true;
@@ -85,13 +97,34 @@ static void ask_kernel_reason(int prog_fd, int ifindex, int err, char *text, siz
 		snprintf(text, size, ERR_FORMAT, ERR_ARGS(err));
 }
 
-static int link_create(int prog_fd, int ifindex, bool native)
+static int link_create_once(int prog_fd, int ifindex, bool native)
 {
 	DECLARE_LIBBPF_OPTS(bpf_link_create_opts, opts,
 			    .flags = native ? XDP_FLAGS_DRV_MODE : XDP_FLAGS_SKB_MODE);
 	int fd = bpf_link_create(prog_fd, ifindex, BPF_XDP, &opts);
 
 	return fd < 0 ? -errno : fd;
+}
+
+/* A millraced that was killed a moment ago holds its link until the kernel has taken it apart, which
+ * takes longer than starting the next one. */
+static int link_create(int prog_fd, int ifindex, bool native)
+{
+	uint64_t start_ns = clock_now_ns();
+
+	for (;;) {
+		int fd = link_create_once(prog_fd, ifindex, native);
+		char other[64];
+		bool ours;
+
+		if (fd != -EBUSY && fd != -EEXIST)
+			return fd;
+		if (describe_attached(ifindex, other, sizeof(other), &ours) && !ours)
+			return fd;
+		if (clock_now_ns() - start_ns > LEAVING_NS || signals_end_asked())
+			return fd;
+		usleep(LEAVING_NAP_US);
+	}
 }
 
 /* Refusals that skb mode would meet as well, so that falling back would only hide them. */
@@ -105,20 +138,24 @@ static void attach_failed(const char *ifname, int ifindex, const char *mode, int
 			  const char *reason)
 {
 	char other[64];
+	bool ours;
 
 	if (err == -EBUSY || err == -EEXIST) {
-		if (!describe_attached(ifindex, other, sizeof(other)))
+		if (!describe_attached(ifindex, other, sizeof(other), &ours))
 			snprintf(other, sizeof(other), "another XDP program");
-		log_error("%s: %s is attached and is left alone; end its owner, or see "
-			  "`bpftool net` and `ip link set dev %s xdp off`",
-			  ifname, other, ifname);
+		log_error(
+			"%s: %s is attached and is left alone; end its owner (`bpftool link` lists links); "
+			"one without an owner goes by `ip link set dev %s xdpgeneric off` or `xdpdrv off`",
+			ifname, other, ifname);
 	} else if (err == -EPERM || err == -EACCES) {
 		log_error("%s: not allowed to attach an XDP program: " ERR_FORMAT
 			  "; run as root, or with CAP_NET_ADMIN and CAP_BPF",
 			  ifname, ERR_ARGS(err));
+	} else if (refused_in_any_mode(err)) {
+		log_error("%s: no XDP program can be attached: " ERR_FORMAT, ifname, ERR_ARGS(err));
 	} else {
 		log_error("%s: no XDP in %s mode: %s%s", ifname, mode, reason,
-			  strcmp(mode, "native") ? "" : "; -S forces skb mode");
+			  strcmp(mode, "native") ? "" : "; without -N skb mode is tried too");
 	}
 }
 
@@ -168,6 +205,9 @@ static void load_failed(const char *ifname, int err)
 		log_error("%s: not allowed to load the XDP program: " ERR_FORMAT
 			  "; run as root, or with CAP_BPF and CAP_NET_ADMIN",
 			  ifname, ERR_ARGS(err));
+	else if (refused_in_any_mode(err))
+		log_error("%s: the XDP program cannot be loaded: " ERR_FORMAT, ifname,
+			  ERR_ARGS(err));
 	else
 		log_error("%s: the kernel refuses the XDP program: " ERR_FORMAT "%s%s", ifname,
 			  ERR_ARGS(err), libbpf_reason[0] ? "; " : "", libbpf_reason);
@@ -251,6 +291,7 @@ int prog_counts(const struct prog *prog, struct prog_counts *counts)
 {
 	int cpus = libbpf_num_possible_cpus();
 	struct millrace_counts *per_cpu;
+	struct prog_counts sum = { 0 };
 	uint32_t zero = 0;
 	int err = 0;
 
@@ -259,14 +300,15 @@ int prog_counts(const struct prog *prog, struct prog_counts *counts)
 	per_cpu = calloc((size_t)cpus, sizeof(*per_cpu));
 	if (!per_cpu)
 		return -ENOMEM;
-	*counts = (struct prog_counts){ 0 };
 	if (bpf_map_lookup_elem(prog->count_fd, &zero, per_cpu))
 		err = -errno;
 	for (int i = 0; !err && i < cpus; i++) {
-		counts->seen += per_cpu[i].seen;
-		counts->passed += per_cpu[i].passed;
+		sum.seen += per_cpu[i].seen;
+		sum.passed += per_cpu[i].passed;
 	}
 	free(per_cpu);
+	if (!err)
+		*counts = sum;
 	return err;
 }
 

@@ -27,24 +27,27 @@ struct prog_counts {
 
 /*
  * Loads one instance for `queues` RX queues and attaches it to the device by a bpf_link. Never
- * replaces a program. Needs CAP_BPF and CAP_NET_ADMIN. Returns 0, or -errno after a message that
- * names the device and what to do: -EBUSY another program is there, -EPERM a capability lacks,
- * -EOPNOTSUPP and others where PROG_ATTACH_NATIVE cannot be had.
+ * replaces a program; one of a millraced that is just ending is waited for, up to a second. Needs
+ * CAP_BPF and CAP_NET_ADMIN. Returns 0, or -errno after a message that names the device and what to do:
+ * -EBUSY another program is there, -EPERM a capability lacks, -EOPNOTSUPP and others where
+ * PROG_ATTACH_NATIVE cannot be had.
  */
 int prog_open(struct prog *prog, const char *ifname, int ifindex, uint32_t queues,
 	      enum prog_attach attach);
 
-/* Puts the socket into the queue's slot: frames come from then on. 0 or -errno. */
+/* Puts the socket into the queue's slot, replacing what was there: frames come from then on. Returns 0,
+ * or -errno: -E2BIG for a queue beyond those of prog_open(), -EINVAL for a socket that is not bound. */
 int prog_slot_set(const struct prog *prog, uint32_t queue, int xsk_fd);
 
 /* Empties the slot: frames go to the host's stack from then on. An empty slot is fine. */
 void prog_slot_clear(const struct prog *prog, uint32_t queue);
 
-/* Sums the counts of all CPUs. 0 or -errno. */
+/* Sums the counts of all CPUs. Returns 0, or -errno with *counts untouched: -ENOMEM, -EBADF. */
 int prog_counts(const struct prog *prog, struct prog_counts *counts);
 
-/* Detaches the program and waits until no CPU runs it; its maps stay readable. Device deleted,
- * program not attached or already detached: fine. */
+/* Detaches the program; its maps stay readable. A native driver runs it no more when this returns, in
+ * skb mode a frame or two may still be under way. Device deleted, program not attached or already
+ * detached: fine. */
 void prog_detach(struct prog *prog);
 
 /* Detaches and closes everything; a zeroed, half-open or closed prog is fine. */

@@ -42,11 +42,13 @@ struct ring {
 	void *entries; /* uint64_t addresses (fill, completion) or struct xdp_desc (RX, TX) */
 };
 
+/* Entries it has. */
 static always_inline uint32_t ring_size(const struct ring *ring)
 {
 	return ring->mask + 1;
 }
 
+/* The entry at any index, of a ring of addresses or of descriptors. */
 static always_inline uint64_t *ring_addr(const struct ring *ring, uint64_t index)
 {
 	return (uint64_t *)ring->entries + (index & ring->mask);
@@ -75,7 +77,7 @@ static always_inline struct xdp_desc *cursor_desc(struct ring_cursor *cursor)
 	return (struct xdp_desc *)cursor->entries + (cursor->index++ & cursor->mask);
 }
 
-/* Producer: free slots, at least `want` of them if the kernel has freed so many. */
+/* Producer: free slots, at least `want` of them if the kernel has freed so many. 0 to the size. */
 static always_inline uint32_t ring_room(struct ring *ring, uint32_t want)
 {
 	uint32_t room = ring_size(ring) - ((uint32_t)ring->own - ring->peer);
@@ -105,7 +107,8 @@ static always_inline void ring_submit(struct ring *ring)
 	store_release(ring->producer, (uint32_t)ring->own);
 }
 
-/* Consumer: entries that can be read, at least `want` of them if the kernel has written so many. */
+/* Consumer: entries that can be read, at least `want` of them if the kernel has written so many. 0 to
+ * the size, as long as the kernel keeps its own rules. */
 static always_inline uint32_t ring_ready(struct ring *ring, uint32_t want)
 {
 	uint32_t ready = ring->peer - (uint32_t)ring->own;
@@ -131,8 +134,8 @@ static always_inline void ring_release(struct ring *ring, const struct ring_curs
 	store_release(ring->consumer, (uint32_t)ring->own);
 }
 
-/* True if the kernel asks to be woken for this ring (XDP_USE_NEED_WAKEUP). Relaxed: the kernel
- * sets the flag before it re-checks the ring, so a stale "no" is answered by its own re-check. */
+/* True if the kernel asks to be woken for this ring (XDP_USE_NEED_WAKEUP). Relaxed: a flag that is set
+ * just after we looked is seen in the next pass, and poll() wakes the driver by itself. */
 static always_inline bool ring_needs_wakeup(const struct ring *ring)
 {
 	return load_relaxed(ring->flags) & XDP_RING_NEED_WAKEUP;

@@ -21,13 +21,14 @@
 #define XDP_PKT_CONTD (1 << 0)
 #endif
 
-/* Room the kernel leaves before a received frame (include/uapi/linux/bpf.h names it only for
- * programs: XDP_PACKET_HEADROOM). */
-#define XSK_HEADROOM 256
+/* xsk_umem_reg.flags: tx_metadata_len is meant (since 6.8). */
+#ifndef XDP_UMEM_TX_METADATA_LEN
+#define XDP_UMEM_TX_METADATA_LEN (1 << 2)
+#endif
 
 /*
- * struct xdp_umem_reg as of 6.8, under a name of our own: the headers' struct may be older and
- * shorter. The kernel tells the versions apart by the length given to setsockopt().
+ * struct xdp_umem_reg as of 6.8, under a name of our own. The headers' may lack the last member, whose
+ * place was padding before, so that the length is the same and an older kernel does not look at it.
  */
 struct xsk_umem_reg {
 	uint64_t addr; /* page aligned */

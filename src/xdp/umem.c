@@ -4,14 +4,22 @@
 #include <assert.h>
 #include <errno.h>
 #include <linux/memfd.h>
+#include <linux/mempolicy.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/log.h"
 
-/* The x86-64 and arm64 default. With larger ones the kernel rounds up and the map stays aligned,
- * since every offset is a multiple of 2 MiB only where 2 MiB pages were asked for. */
+/* The size of huge page that we ask for: small enough not to waste, and there on every x86-64 and on
+ * arm64 with 4 KiB pages. */
 #define HUGE_PAGE_BYTES (2ULL << 20)
+
+/* Nodes of the largest kernel configuration (CONFIG_NODES_SHIFT 10). */
+#define MAX_NODES 1024
 
 static uint64_t round_up(uint64_t value, uint64_t unit)
 {
@@ -45,24 +53,47 @@ static void header_fill(struct umem_header *header, const struct umem_opts *opts
 	};
 }
 
-static int map_memfd(struct umem *umem, const struct umem_header *layout, bool huge_pages)
+/* Preferred, not bound: memory on the wrong node beats none. No error is worth stopping for: a kernel
+ * without NUMA has no such call. */
+static void prefer_node(void *base, uint64_t bytes, int numa_node)
+{
+	unsigned long mask[MAX_NODES / (8 * sizeof(unsigned long))] = { 0 };
+
+	if (numa_node < 0 || numa_node >= MAX_NODES)
+		return;
+	mask[(unsigned)numa_node / (8 * sizeof(mask[0]))] = 1UL
+							    << numa_node % (8 * sizeof(mask[0]));
+	syscall(SYS_mbind, base, bytes, MPOL_PREFERRED, mask, (unsigned long)MAX_NODES, 0UL);
+}
+
+static int map_memfd(struct umem *umem, const struct umem_header *layout, bool huge_pages,
+		     int numa_node)
 {
 	void *base;
 
-	umem->fd = memfd_create("millrace-umem", MFD_CLOEXEC | (huge_pages ? MFD_HUGETLB : 0));
+	umem->fd = memfd_create("millrace-umem",
+				MFD_CLOEXEC | (huge_pages ? MFD_HUGETLB | MFD_HUGE_2MB : 0));
 	if (umem->fd < 0)
 		return -errno;
-	/* MAP_POPULATE: all pages now, or an error now, and none to fault in while forwarding. */
 	if (ftruncate(umem->fd, (off_t)layout->total_bytes))
 		goto fail;
-	base = mmap(NULL, layout->total_bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE,
-		    umem->fd, 0);
+	base = mmap(NULL, layout->total_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, umem->fd, 0);
 	if (base == MAP_FAILED)
 		goto fail;
+	prefer_node(base, layout->total_bytes, numa_node);
+	/* All pages now, or an error now, and none to fault in while forwarding. MAP_POPULATE would
+	 * keep a failure to itself. A kernel before 5.14 does not know this (EINVAL). */
+	if (madvise(base, layout->total_bytes, MADV_POPULATE_WRITE) && errno != EINVAL) {
+		int err = -errno;
+
+		munmap(base, layout->total_bytes);
+		close(umem->fd);
+		umem->fd = -1;
+		return err;
+	}
 	umem->header = base;
 	umem->ledger = (ledger_entry *)((uint8_t *)base + layout->ledger_offset);
 	umem->frames = (uint8_t *)base + layout->frames_offset;
-	umem->huge_pages = huge_pages;
 	return 0;
 fail:;
 	int err = -errno;
@@ -72,13 +103,30 @@ fail:;
 	return err;
 }
 
+/* What the kernel thinks can be had without swapping; everything if it does not say. The pages of a
+ * memfd are taken one by one, and the first that is not there is answered by the OOM killer. */
+static uint64_t available_bytes(void)
+{
+	FILE *meminfo = fopen("/proc/meminfo", "re");
+	unsigned long long kib = 0;
+	char line[128];
+
+	while (meminfo && fgets(line, sizeof(line), meminfo)) {
+		if (!strncmp(line, "MemAvailable:", 13))
+			kib = strtoull(line + 13, NULL, 10);
+	}
+	if (meminfo)
+		fclose(meminfo);
+	return kib ? kib * 1024 : UINT64_MAX;
+}
+
 static int map_best(struct umem *umem, struct umem_header *layout, const struct umem_opts *opts)
 {
 	int err;
 
 	if (opts->huge_pages) {
 		header_fill(layout, opts, HUGE_PAGE_BYTES);
-		err = map_memfd(umem, layout, true);
+		err = map_memfd(umem, layout, true, opts->numa_node);
 		if (!err)
 			return 0;
 		log_warning("no huge pages for %llu MiB: " ERR_FORMAT
@@ -87,7 +135,9 @@ static int map_best(struct umem *umem, struct umem_header *layout, const struct 
 			    (unsigned long long)(layout->total_bytes >> 20), ERR_ARGS(err));
 	}
 	header_fill(layout, opts, (uint64_t)sysconf(_SC_PAGESIZE));
-	return map_memfd(umem, layout, false);
+	if (layout->total_bytes > available_bytes())
+		return -ENOMEM;
+	return map_memfd(umem, layout, false, opts->numa_node);
 }
 
 int umem_open(struct umem *umem, const struct umem_opts *opts)

@@ -20,10 +20,13 @@
 struct umem_opts {
 	uint32_t frames;
 	uint32_t frame_size;	  /* bytes; a power of two, 2048 to the page size */
-	uint32_t headroom;	  /* bytes between the kernel's 256 and a received frame */
-	uint32_t tx_metadata_len; /* bytes of TX metadata before a sent frame; 0: none */
+	uint32_t headroom;	  /* bytes between the kernel's 256 and a received frame; with
+				   * them less than the frame size */
+	uint32_t tx_metadata_len; /* bytes of TX metadata before a sent frame, a multiple of
+				   * 8 below 256 (since Linux 6.8); 0: none */
 	uint32_t ring_size;	  /* RX, TX and completion entries of each of its sockets */
 	uint32_t fill_size;
+	int numa_node;	 /* the NIC's, where the pages go if there is room; -1: anywhere */
 	bool huge_pages; /* try; fall back to small pages with a warning */
 };
 
@@ -50,15 +53,15 @@ struct umem {
 	uint8_t *frames;
 	uint64_t frames_bytes;
 	uint32_t frame_shift; /* log2 of the frame size */
-	bool huge_pages;      /* what it really got */
 };
 
-/* Bytes that registering such a UMEM counts against RLIMIT_MEMLOCK. */
+/* Bytes that registering such a UMEM once counts against RLIMIT_MEMLOCK: its frames. Any thread. */
 uint64_t umem_locked_bytes(const struct umem_opts *opts);
 
 /*
- * Makes and maps the memory; every ledger entry says POOL. Main thread. Returns 0, or -errno after
- * a message: -ENOMEM, -EMFILE and whatever memfd_create(2), ftruncate(2) and mmap(2) say.
+ * Makes and maps the memory, all pages present; every ledger entry says POOL. Main thread. Returns 0,
+ * or -errno after a message: -ENOMEM where the host has less than that available, -EMFILE, and whatever
+ * memfd_create(2), ftruncate(2), mmap(2) and madvise(2) say.
  */
 int umem_open(struct umem *umem, const struct umem_opts *opts);
 
@@ -66,25 +69,9 @@ int umem_open(struct umem *umem, const struct umem_opts *opts);
  * until the sockets are closed too. */
 void umem_close(struct umem *umem);
 
-/* The frame that an address given by the kernel lies in. The address is below frames_bytes. */
-static always_inline uint32_t umem_frame_of(const struct umem *umem, uint64_t addr)
-{
-	return (uint32_t)(addr >> umem->frame_shift);
-}
-
-/* True if the kernel may have given this address: inside the frames. */
-static always_inline bool umem_has(const struct umem *umem, uint64_t addr)
-{
-	return addr < umem->frames_bytes;
-}
-
-/* Where the frame starts, as the kernel counts: bytes from the start of the frames. */
+/* Where the frame starts, in bytes from the start of the frames, as the kernel counts. frame is below
+ * the number of frames. Any thread. */
 static always_inline uint64_t umem_addr_of(const struct umem *umem, uint32_t frame)
 {
 	return (uint64_t)frame << umem->frame_shift;
-}
-
-static always_inline void *umem_data(const struct umem *umem, uint64_t addr)
-{
-	return umem->frames + addr;
 }

@@ -99,8 +99,9 @@ int xsk_bind(struct xsk *xsk, const struct xsk_bind_opts *opts)
 	if (getsockopt(xsk->fd, SOL_XDP, XDP_OPTIONS, &options, &len))
 		return -errno;
 	xsk->zero_copy = options.flags & XDP_OPTIONS_ZEROCOPY;
-	/* The kernel says so in the ring: it wants the first wake-up for sending (xp_assign_dev()). */
-	xsk->need_wakeup = ring_needs_wakeup(&xsk->ring[XSK_RING_TX]);
+	/* XDP_OPTIONS does not tell this one, and the TX ring's flag is set whether it was asked for or
+	 * not. A bind that carries the flag, or shares with one that did, honours it or fails. */
+	xsk->need_wakeup = true;
 	return 0;
 }
 

@@ -27,7 +27,7 @@ struct xsk_mapping {
 struct xsk {
 	int fd;		  /* 0 or -1: closed. Owned. */
 	bool zero_copy;	  /* as bound, read back from the kernel */
-	bool need_wakeup; /* as bound */
+	bool need_wakeup; /* as the bind accepted it */
 	struct ring ring[XSK_RINGS];
 	struct xsk_mapping mapping[XSK_RINGS];
 };
@@ -50,9 +50,9 @@ struct xsk_stats {
 };
 
 /*
- * Takes over the socket `fd`, sets its ring sizes (entries, powers of two) and maps its rings. Must
- * come before xsk_bind(): the kernel maps no ring of a bound socket that it did not map before.
- * Returns 0 or -errno, without a message; the fd belongs to *xsk in both cases.
+ * Takes over the socket `fd`, sets its ring sizes (entries, powers of two) and maps its rings. Comes
+ * before xsk_bind(), which needs the sizes, and lets the caller stock fill in between. Main thread.
+ * Returns 0 or -errno (-ENOMEM), without a message; the fd belongs to *xsk in both cases.
  */
 int xsk_map(struct xsk *xsk, int fd, uint32_t ring_size, uint32_t fill_size);
 
@@ -60,19 +60,25 @@ int xsk_map(struct xsk *xsk, int fd, uint32_t ring_size, uint32_t fill_size);
  * Binds to one queue of a device and reads back what that gave. Fill should be stocked before: some
  * drivers look at it only once. Returns 0; -EOPNOTSUPP where zero-copy cannot be had; -EBUSY if the
  * queue has a socket (or had one until just now: the kernel frees it a little later); -EINVAL for a
- * queue that is not active; or another -errno. No message.
+ * queue that is not active; or another -errno. No message. Main thread.
  */
 int xsk_bind(struct xsk *xsk, const struct xsk_bind_opts *opts);
 
-/* Reads the socket's statistics. Main thread. Returns 0 or -errno. */
+/* Reads the socket's statistics; those of a dead device stay readable. Main thread. Returns 0, or
+ * -errno with *stats untouched. */
 int xsk_stats(const struct xsk *xsk, struct xsk_stats *stats);
 
 /* Unmaps and closes; a zeroed or half-open socket is fine. What it was (zero_copy, need_wakeup) can
- * still be read. The UMEM's frames are the caller's. */
+ * still be read. The UMEM's frames are the caller's. Main thread. */
 void xsk_close(struct xsk *xsk);
 
-/* Asks the kernel to send what is on the TX ring. One system call, never blocks. 0 or -errno. */
+/*
+ * Asks the kernel to send what is on the TX ring. One system call, never blocks. The poller's thread.
+ * Returns 0, or -errno: -EAGAIN its batch is used up or memory short, -EBUSY or -ENOBUFS a frame was
+ * not taken by the device, -ENETDOWN the device is down, -ENXIO it is gone.
+ */
 int xsk_wake_tx(int fd);
 
-/* Tells the driver that the fill ring has frames again. One system call, never blocks. */
+/* Tells the driver that the fill ring has frames again. One system call, never blocks. The poller's
+ * thread. */
 void xsk_wake_rx(int fd);

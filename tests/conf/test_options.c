@@ -162,7 +162,11 @@ static void a_mistake_gets_one_line_that_names_it(void **state)
 		{ "-i", "--interface needs a value" },
 		{ "-i a --ring-size", "--ring-size needs a value: --ring-size=N" },
 		{ "-i a eth9", "'eth9': not an option" },
-		{ "-i a --tx=5", "unknown option" }, /* ambiguous */
+		{ "-i a --tx=5", "--tx=5: several options begin so" },
+		{ "-i a --frame 5", "--frame: several options begin so" },
+		{ "-i a -\xc3\xa9", "an option letter that is none" },
+		{ "-i a -q 0-2000", "1024 of them at most" },
+		{ "-t -i a -s 5000", "(at most 3844); lower it" },
 	};
 
 	(void)state;

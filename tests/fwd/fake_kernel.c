@@ -119,7 +119,7 @@ bool fake_receive(struct fake_socket *socket, const void *bytes, uint32_t len)
 		socket->spare[socket->spares++] = addr;
 		return false;
 	}
-	addr += XSK_HEADROOM + socket->umem->header->headroom;
+	addr += XDP_PACKET_HEADROOM + socket->umem->header->headroom;
 	memcpy(socket->umem->frames + addr, bytes, len);
 	fake_receive_address(socket, addr, len);
 	return true;

@@ -6,6 +6,7 @@
  */
 #pragma once
 
+#include <linux/bpf.h> /* XDP_PACKET_HEADROOM */
 #include <stdbool.h>
 #include <stdint.h>
 

@@ -30,7 +30,7 @@ static inline struct rig *rig_open_at(unsigned ports, uint64_t start)
 				       .frame_size = 2048,
 				       .ring_size = RIG_RING,
 				       .fill_size = 2 * RIG_RING };
-	struct worker_opts opts = { .batch = RIG_BATCH, .done_fd = -1 };
+	struct worker_opts opts = { .batch = RIG_BATCH, .done_fd = -1, .generates = true };
 	struct rig *rig = calloc(1, sizeof(*rig));
 
 	assert_non_null(rig);
@@ -85,6 +85,12 @@ static inline void rig_frame(uint8_t *bytes, uint32_t len, unsigned number)
 		bytes[i] = (uint8_t)(number * 7 + i);
 }
 
+/* The frame that an address lies in. */
+static inline uint32_t frame_of(const struct rig *rig, uint64_t addr)
+{
+	return (uint32_t)(addr >> rig->umem.frame_shift);
+}
+
 /* Puts `count` frames from the pool on the port's TX ring, of 60, 61, 62 ... bytes. */
 static inline void rig_send(struct rig *rig, unsigned port, unsigned count)
 {
@@ -94,10 +100,11 @@ static inline void rig_send(struct rig *rig, unsigned port, unsigned count)
 	for (unsigned i = 0; i < count; i++) {
 		uint32_t frame = pool_get(&rig->worker->pool);
 
-		sends_put(&sends, (struct xdp_desc){
-					  .addr = umem_addr_of(&rig->umem, frame) + XSK_HEADROOM,
-					  .len = 60 + i,
-				  });
+		sends_put(&sends,
+			  (struct xdp_desc){
+				  .addr = umem_addr_of(&rig->umem, frame) + XDP_PACKET_HEADROOM,
+				  .len = 60 + i,
+			  });
 	}
 	sends_end(queue, &sends);
 }

@@ -97,6 +97,34 @@ static void a_dead_device_is_told_apart(void **state)
 	}
 }
 
+/* Seen as an egress that dropped everything as link_down until a restart: ENETDOWN with nothing left on
+ * the ring, so that no later kick could find the device up again. */
+static void down_does_not_stick_to_an_empty_ring(void **state)
+{
+	struct rig *rig = rig_open(1);
+	struct queue *queue = &rig->worker->queue[0];
+
+	(void)state;
+	rig->socket[0]->fail_with = ENETDOWN;
+	rig->socket[0]->fails = 1;
+	rig->socket[0]->fail_progress = true; /* poll() or the driver took it meanwhile */
+	rig_send(rig, 0, 1);
+	queue_kick_tx(queue);
+	assert_false(queue->unsent);
+	assert_false(queue->down);
+	rig_close(rig);
+}
+
+static void a_burst_of_nothing_leaves_nothing_to_kick(void **state)
+{
+	struct rig *rig = rig_open(1);
+
+	(void)state;
+	rig_send(rig, 0, 0);
+	assert_false(rig->worker->queue[0].unsent);
+	rig_close(rig);
+}
+
 static void zero_copy_is_woken_only_where_it_asks(void **state)
 {
 	struct rig *rig = rig_open(1);
@@ -153,7 +181,7 @@ static void kernel_is_signed_and_the_balance_holds(void **state)
 	struct worker_counts counts;
 
 	(void)state;
-	fake_receive_address(rig->socket[0], XSK_HEADROOM, 60);
+	fake_receive_address(rig->socket[0], XDP_PACKET_HEADROOM, 60);
 	worker_count(rig->worker, &counts);
 	assert_int_equal(counts.queue[0].kernel, -1);
 	assert_int_equal(worker_counts_kernel(&counts), -1);
@@ -171,6 +199,8 @@ int main(void)
 		cmocka_unit_test(transient_errors_are_counted_and_never_fatal),
 		cmocka_unit_test(kicks_in_one_pass_are_bounded),
 		cmocka_unit_test(a_dead_device_is_told_apart),
+		cmocka_unit_test(down_does_not_stick_to_an_empty_ring),
+		cmocka_unit_test(a_burst_of_nothing_leaves_nothing_to_kick),
 		cmocka_unit_test(zero_copy_is_woken_only_where_it_asks),
 		cmocka_unit_test(sent_means_completed_in_frames_and_bytes),
 		cmocka_unit_test(kernel_is_signed_and_the_balance_holds),
