@@ -1,0 +1,164 @@
+"""Fixtures of the network tests: rigs, taps, daemons. Whatever a test opens is closed for it."""
+
+import os
+import shutil
+import sys
+
+sys.dont_write_bytecode = True
+
+import pytest  # noqa: E402  (no bytecode beside the sources, so the flag comes first)
+
+import daemon as daemon_module  # noqa: E402
+import flood as flood_module  # noqa: E402
+from daemon import ATTACH_FLAG, MILLRACED, WAITING_FLAG, Daemon  # noqa: E402
+from lab import Rig1, Rig2, Task  # noqa: E402
+from wire import Stream, Wire  # noqa: E402
+
+CALL_PASSED = pytest.StashKey()
+TOOLS = ("ip", "ethtool", "bpftool", "ping", "capsh", "clang")
+
+
+def pytest_addoption(parser):
+    parser.addoption("--full", action="store_true", help="also run the long tests")
+
+
+def pytest_collection_modifyitems(config, items):
+    if config.getoption("--full"):
+        return
+    for item in items:
+        if item.get_closest_marker("full"):
+            item.add_marker(pytest.mark.skip(reason="long; runs with --full"))
+
+
+def pytest_sessionstart(session):
+    if session.config.option.collectonly:
+        return
+    if os.geteuid() != 0:
+        pytest.exit("network tests make namespaces: run them as root", returncode=3)
+    missing = [tool for tool in TOOLS if not shutil.which(tool)]
+    if missing:
+        pytest.exit(f"network tests need {', '.join(missing)}", returncode=3)
+
+
+@pytest.fixture
+def closing():
+    """Register anything with a close(); closed in reverse order, every one even if one fails."""
+    things, errors = [], []
+
+    def register(thing):
+        things.append(thing)
+        return thing
+
+    yield register
+    for thing in reversed(things):
+        try:
+            thing.close()
+        except Exception as error:  # go on: namespaces must not stay behind
+            errors.append(error)
+    if errors:
+        raise errors[0]
+
+
+@pytest.fixture
+def rig1(closing):
+    def make(**options):
+        return closing(Rig1(**options))
+    return make
+
+
+@pytest.fixture
+def rig2(closing):
+    def make(**options):
+        return closing(Rig2(**options))
+    return make
+
+
+@pytest.fixture
+def tap(closing):
+    """Open a raw tap on an interface of a namespace."""
+    def make(namespace, ifname):
+        return closing(Wire(namespace, ifname))
+    return make
+
+
+@pytest.fixture
+def task():
+    """Run a function in a thread; its exception comes out of result()."""
+    return Task
+
+
+@pytest.fixture
+def stream(task, closing):
+    """A steady stream of frames in the background; stopped at the end at the latest."""
+    running = []
+
+    def make(wire, build, rate):
+        running.append(Stream(task, wire, build, rate))
+        return running[-1]
+
+    yield make
+    for one in running:
+        one.stop()
+
+
+@pytest.fixture(params=["native", "skb"])
+def attach(request):
+    return request.param
+
+
+@pytest.fixture(params=["spin", "poll"])
+def waiting(request):
+    return request.param
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_makereport(item, call):
+    report = (yield).get_result()
+    if report.when == "call":
+        item.stash[CALL_PASSED] = report.passed
+
+
+@pytest.fixture
+def millraced(request, closing):
+    """Start millraced: `millraced(namespace, *flags)`; a ready daemon unless `ready=False`."""
+    if not MILLRACED.exists():
+        pytest.fail(f"{MILLRACED} is not built (or set MILLRACED)")
+    daemons = []
+
+    def start(namespace, *flags, attach="auto", waiting="spin", ready=True, **options):
+        argv = [*ATTACH_FLAG[attach], *WAITING_FLAG[waiting], *flags]
+        one = Daemon(namespace, *argv, **options)
+        daemons.append(one)
+        if ready:
+            one.wait_ready()
+            if attach != "auto":
+                assert one.bound, f"no line a queue at start: {one}"
+                assert {b["attach"] for b in one.bound.values()} == {attach}, one.stderr
+        return one
+
+    yield start
+    left = [one for one in daemons if one.running]
+    for one in left:
+        one.kill()
+    if request.node.stash.get(CALL_PASSED, False):
+        assert not left, f"the test left a daemon running, so without its audit: {left[0]}"
+
+
+@pytest.fixture
+def flood(closing):
+    """Start the flood tool in a namespace; ended with the test at the latest."""
+    if not flood_module.FLOOD.exists():
+        pytest.fail(f"{flood_module.FLOOD} is not built (or set FLOOD)")
+    tools = []
+
+    def start(namespace, *args):
+        tools.append(flood_module.Flood(namespace, *args))
+        return tools[-1]
+
+    yield start
+    for tool in tools:
+        tool.kill()
+
+
+def pytest_report_header():
+    return f"millraced: {daemon_module.MILLRACED}, flood: {flood_module.FLOOD}"
