@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import signal
 import sys
 
 sys.dont_write_bytecode = True
@@ -35,6 +36,8 @@ def pytest_sessionstart(session):
         return
     if os.geteuid() != 0:
         pytest.exit("network tests make namespaces: run them as root", returncode=3)
+    # Asked to end, end as for Ctrl-C: with every finalizer, so that no namespace stays behind.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     missing = [tool for tool in TOOLS if not shutil.which(tool)]
     if missing:
         pytest.exit(f"network tests need {', '.join(missing)}", returncode=3)
