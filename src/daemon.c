@@ -539,9 +539,11 @@ static void close_lanes(struct daemon *daemon)
 	if (pending)
 		log_warning("%llu frames not completed: the device is down, gone, or holds them",
 			    (unsigned long long)pending);
-	if (wrong)
-		log_error("%llu frames are not where the owner ledger has them; please report this",
-			  (unsigned long long)wrong);
+	if (!wrong)
+		return;
+	log_error("%llu frames are not where the owner ledger has them; please report this",
+		  (unsigned long long)wrong);
+	daemon->status = 1;
 }
 
 static void close_all(struct daemon *daemon)
