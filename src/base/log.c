@@ -9,6 +9,9 @@
 #include <string.h>
 #include <unistd.h>
 
+/* How long a reader of standard error may take for a line before it goes without. */
+#define READER_MS 50
+
 static const char *const level_prefix[] = {
 	[LOG_LEVEL_ERROR] = "error: ",
 	[LOG_LEVEL_WARNING] = "warning: ",
@@ -35,7 +38,7 @@ void log_write(enum log_level level, const char *format, ...)
 	line[len++] = '\n';
 	/* A closed or full standard error must neither end nor stop a forwarder: there is nobody to tell.
 	 * Where there is room at all, a pipe takes a line of this length (below PIPE_BUF) at once. */
-	if (poll(&standard_error, 1, 0) <= 0 || write(STDERR_FILENO, line, len) < 0)
+	if (poll(&standard_error, 1, READER_MS) <= 0 || write(STDERR_FILENO, line, len) < 0)
 		return;
 }
 

@@ -12,7 +12,7 @@ enum log_level {
 };
 
 /* Writes "millraced: <level>: <text>\n" (no level word for info). Longer than 1 KiB is cut; where
- * nobody empties standard error it is dropped, never waited for. Any thread. */
+ * nobody empties standard error it is dropped after 50 ms. Any thread. */
 void log_write(enum log_level level, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 #define log_error(...)	 log_write(LOG_LEVEL_ERROR, __VA_ARGS__)

@@ -92,6 +92,15 @@ def test_sigkill_then_start_at_once_fifty_times(rig1, millraced, attach):
         assert not BUSY.search(daemon.stderr), daemon.stderr
 
 
+def test_start_before_the_killed_one_is_gone(rig1, millraced, attach):
+    """Not even waited for: the killed one's link is still being taken apart."""
+    rig = rig1()
+    for _ in range(20):
+        daemon = millraced(rig.dut, "-r", "-i", "d0", attach=attach)
+        daemon.send(signal.SIGKILL)
+    millraced(rig.dut, "-r", "-i", "d0", attach=attach).stop()
+
+
 def test_clean_end_leaves_nothing(rig2, millraced, attach):
     rig = rig2()
     daemon = millraced(rig.dut, *patch_flags(), attach=attach)

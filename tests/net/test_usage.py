@@ -77,6 +77,14 @@ def test_refused(rig, millraced, arguments, code, says):
     assert [rig.dut.promiscuity(port) for port in rig.ports] == [0, 0]
 
 
+def test_generated_frames_beyond_the_mtu_are_refused(rig1, millraced):
+    """The peer would drop them, and the kernel complete them as sent."""
+    rig = rig1()
+    said = millraced(rig.dut, "-t", "-s", 1519, *D0, ready=False).fails(WORLD)
+    assert "d0" in said and "1518" in said and "mtu 1501" in said, said
+    millraced(rig.dut, "-t", "-C", 10, "-s", 1518, *D0).ended(10)
+
+
 def test_mtu_larger_than_a_chunk_is_refused(rig1, millraced):
     """MTU + 14 + 8 must fit frame-size - 256: the kernel would drop longer frames in silence."""
     rig = rig1()
