@@ -5,6 +5,7 @@
 #include <getopt.h>
 #include <limits.h>
 #include <linux/bpf.h>
+#include <stddef.h>
 #include <string.h>
 
 #include "base/mac.h"
@@ -42,7 +43,8 @@ struct option_row {
 	const char *value; /* what follows, NULL: a switch */
 	const char *help;
 	int (*apply)(struct parse *parse, const struct option_row *row, const char *value);
-	unsigned long min, max; /* for numbers */
+	unsigned long min, max; /* of a number */
+	size_t field;		/* offset of the conf member that a plain option sets */
 };
 
 /* Notes the one line that tells what is wrong, and is the error to return. */
@@ -139,9 +141,24 @@ static int parse_number(struct parse *parse, const struct option_row *row, const
 	}
 }
 
-static int apply_unsigned(struct parse *parse, const struct option_row *row, const char *value,
-			  unsigned *field)
+/* The conf member that the row names; its type is the apply function's to know. */
+static void *field_of(const struct parse *parse, const struct option_row *row)
 {
+	return (char *)parse->conf + row->field;
+}
+
+static int apply_flag(struct parse *parse, const struct option_row *row, const char *value)
+{
+	bool *field = field_of(parse, row);
+
+	(void)value;
+	*field = true;
+	return 0;
+}
+
+static int apply_unsigned(struct parse *parse, const struct option_row *row, const char *value)
+{
+	unsigned *field = field_of(parse, row);
 	unsigned long number;
 	int err = parse_number(parse, row, value, &number);
 
@@ -150,10 +167,10 @@ static int apply_unsigned(struct parse *parse, const struct option_row *row, con
 	return err;
 }
 
-static int apply_power_of_two(struct parse *parse, const struct option_row *row, const char *value,
-			      unsigned *field)
+static int apply_power_of_two(struct parse *parse, const struct option_row *row, const char *value)
 {
-	int err = apply_unsigned(parse, row, value, field);
+	const unsigned *field = field_of(parse, row);
+	int err = apply_unsigned(parse, row, value);
 
 	if (!err && !number_is_power_of_two(*field))
 		return fail(parse, "--%s=%s: must be a power of two from %lu to %lu", row->name,
@@ -164,32 +181,7 @@ static int apply_power_of_two(struct parse *parse, const struct option_row *row,
 static int apply_batch(struct parse *parse, const struct option_row *row, const char *value)
 {
 	parse->batch_given = true;
-	return apply_unsigned(parse, row, value, &parse->conf->batch);
-}
-
-static int apply_frame_size(struct parse *parse, const struct option_row *row, const char *value)
-{
-	return apply_power_of_two(parse, row, value, &parse->conf->frame_size);
-}
-
-static int apply_ring_size(struct parse *parse, const struct option_row *row, const char *value)
-{
-	return apply_power_of_two(parse, row, value, &parse->conf->ring_size);
-}
-
-static int apply_frames(struct parse *parse, const struct option_row *row, const char *value)
-{
-	return apply_unsigned(parse, row, value, &parse->conf->frames_per_queue);
-}
-
-static int apply_interval(struct parse *parse, const struct option_row *row, const char *value)
-{
-	return apply_unsigned(parse, row, value, &parse->conf->interval_s);
-}
-
-static int apply_duration(struct parse *parse, const struct option_row *row, const char *value)
-{
-	return apply_unsigned(parse, row, value, &parse->conf->duration_s);
+	return apply_unsigned(parse, row, value);
 }
 
 static int apply_tx_count(struct parse *parse, const struct option_row *row, const char *value)
@@ -206,14 +198,7 @@ static int apply_tx_count(struct parse *parse, const struct option_row *row, con
 static int apply_tx_size(struct parse *parse, const struct option_row *row, const char *value)
 {
 	parse->tx_size_given = true;
-	return apply_unsigned(parse, row, value, &parse->conf->tx_size);
-}
-
-static int apply_poll(struct parse *parse, const struct option_row *row, const char *value)
-{
-	(void)row, (void)value;
-	parse->conf->poll = true;
-	return 0;
+	return apply_unsigned(parse, row, value);
 }
 
 static int set_attach(struct parse *parse, enum conf_attach attach)
@@ -258,28 +243,6 @@ static int apply_copy(struct parse *parse, const struct option_row *row, const c
 	return set_zero_copy(parse, CONF_ZERO_COPY_NEVER);
 }
 
-static int apply_huge_pages(struct parse *parse, const struct option_row *row, const char *value)
-{
-	(void)row, (void)value;
-	parse->conf->huge_pages = true;
-	return 0;
-}
-
-static int apply_json(struct parse *parse, const struct option_row *row, const char *value)
-{
-	(void)row, (void)value;
-	parse->conf->json = true;
-	return 0;
-}
-
-static int apply_keep_privileges(struct parse *parse, const struct option_row *row,
-				 const char *value)
-{
-	(void)row, (void)value;
-	parse->conf->keep_privileges = true;
-	return 0;
-}
-
 static int apply_help(struct parse *parse, const struct option_row *row, const char *value)
 {
 	(void)row, (void)value;
@@ -295,59 +258,62 @@ static int apply_version(struct parse *parse, const struct option_row *row, cons
 }
 
 /* clang-format off */
+#define FIELD(member) .field = offsetof(struct conf, member)
+
 static const struct option_row option_rows[] = {
 	{ 'r', "rxdrop", NULL, NULL,
-	  "receive and discard (the default mode)", apply_rxdrop, 0, 0 },
+	  "receive and discard (the default mode)", apply_rxdrop },
 	{ 't', "txonly", "txpush", NULL,
-	  "send generated IPv4/UDP frames; the host keeps receiving", apply_txpush, 0, 0 },
+	  "send generated IPv4/UDP frames; the host keeps receiving", apply_txpush },
 	{ 'l', "l2fwd", NULL, NULL,
 	  "one interface: swap the MAC addresses, send back; two: patch, each to the other unchanged",
-	  apply_l2fwd, 0, 0 },
+	  apply_l2fwd },
 	{ 'i', "interface", NULL, "IFACE",
-	  "interface to serve; may be given several times", apply_interface, 0, 0 },
+	  "interface to serve; may be given several times", apply_interface },
 	{ 'q', "queue", NULL, "LIST",
 	  "queues: a number, a list or range such as 0,2-3, or all (0)", apply_queue,
 	  0, QUEUE_MAX },
 	{ 'p', "poll", NULL, NULL,
-	  "sleep in poll() when there is nothing to do, instead of spinning", apply_poll, 0, 0 },
+	  "sleep in poll() when there is nothing to do, instead of spinning", apply_flag, FIELD(poll) },
 	{ 'S', "xdp-skb", NULL, NULL,
-	  "attach in generic (skb) mode, which also means copy", apply_skb, 0, 0 },
+	  "attach in generic (skb) mode, which also means copy", apply_skb },
 	{ 'N', "xdp-native", NULL, NULL,
 	  "attach in native mode or fail (neither: native if possible, else skb)",
-	  apply_native, 0, 0 },
+	  apply_native },
 	{ 'z', "zero-copy", NULL, NULL,
-	  "zero-copy or fail (neither: zero-copy if possible, else copy)", apply_zero_copy, 0, 0 },
-	{ 'c', "copy", NULL, NULL, "copy mode, also where zero-copy is possible", apply_copy, 0, 0 },
+	  "zero-copy or fail (neither: zero-copy if possible, else copy)", apply_zero_copy },
+	{ 'c', "copy", NULL, NULL, "copy mode, also where zero-copy is possible", apply_copy },
 	{ 'b', "batch-size", NULL, "N",
-	  "frames a port and pass (64)", apply_batch, 1, BATCH_MAX },
+	  "frames a port and pass (64)", apply_batch, 1, BATCH_MAX, FIELD(batch) },
 	{ 'f', "frame-size", NULL, "BYTES",
-	  "UMEM chunk, 2048 or 4096 (4096)", apply_frame_size, FRAME_SIZE_MIN, FRAME_SIZE_MAX },
+	  "UMEM chunk, 2048 or 4096 (4096)", apply_power_of_two, FRAME_SIZE_MIN, FRAME_SIZE_MAX,
+	  FIELD(frame_size) },
 	{ 'n', "interval", NULL, "SECONDS",
-	  "seconds between two reports (1)", apply_interval, 1, 86400 },
+	  "seconds between two reports (1)", apply_unsigned, 1, 86400, FIELD(interval_s) },
 	{ 'd', "duration", NULL, "SECONDS",
-	  "end after this time (0: never)", apply_duration, 0, INT_MAX },
+	  "end after this time (0: never)", apply_unsigned, 0, INT_MAX, FIELD(duration_s) },
 	{ 'C', "tx-pkt-count", NULL, "N",
 	  "txonly: send exactly N frames, over all queues together, and end (0: no end)",
 	  apply_tx_count, 0, LONG_MAX },
 	{ 's', "tx-pkt-size", NULL, "BYTES",
 	  "txonly: bytes a frame, the 4-byte FCS included (64)", apply_tx_size,
-	  TX_SIZE_MIN, TX_SIZE_MAX },
+	  TX_SIZE_MIN, TX_SIZE_MAX, FIELD(tx_size) },
 	{ 0, "cpus", NULL, "LIST",
 	  "one CPU a queue, in this order (those this process may use)", apply_cpus, 0, CPU_MAX },
 	{ 0, "ring-size", NULL, "N",
 	  "RX and TX ring entries, a power of two; fill has twice as many (2048)",
-	  apply_ring_size, RING_SIZE_MIN, RING_SIZE_MAX },
+	  apply_power_of_two, RING_SIZE_MIN, RING_SIZE_MAX, FIELD(ring_size) },
 	{ 0, "frames-per-queue", NULL, "N",
 	  "UMEM frames per interface and queue, at least 5 x ring-size (5 x ring-size)",
-	  apply_frames, 1, FRAMES_MAX },
+	  apply_unsigned, 1, FRAMES_MAX, FIELD(frames_per_queue) },
 	{ 0, "huge-pages", NULL, NULL,
-	  "put the frames on huge pages if there are any", apply_huge_pages, 0, 0 },
+	  "put the frames on huge pages if there are any", apply_flag, FIELD(huge_pages) },
 	{ 0, "json", NULL, NULL,
-	  "report one JSON object a line instead of rows", apply_json, 0, 0 },
+	  "report one JSON object a line instead of rows", apply_flag, FIELD(json) },
 	{ 0, "keep-privileges", NULL, NULL,
-	  "do not drop all capabilities before forwarding", apply_keep_privileges, 0, 0 },
-	{ 'h', "help", NULL, NULL, "print this and end", apply_help, 0, 0 },
-	{ 0, "version", NULL, NULL, "print the version and end", apply_version, 0, 0 },
+	  "do not drop all capabilities before forwarding", apply_flag, FIELD(keep_privileges) },
+	{ 'h', "help", NULL, NULL, "print this and end", apply_help },
+	{ 0, "version", NULL, NULL, "print the version and end", apply_version },
 };
 /* clang-format on */
 

@@ -159,44 +159,46 @@ static void attach_failed(const char *ifname, int ifindex, const char *mode, int
 	}
 }
 
-static int attach_mode(struct prog *prog, int prog_fd, const char *ifname, int ifindex, bool native)
+static int attach_as(struct prog *prog, int prog_fd, int ifindex, bool native)
 {
-	char reason[320];
 	int fd = link_create(prog_fd, ifindex, native);
 
-	if (fd >= 0) {
-		prog->link_fd = fd;
-		prog->native = native;
-		return 0;
-	}
-	snprintf(reason, sizeof(reason), ERR_FORMAT, ERR_ARGS(fd));
-	if (native && !refused_in_any_mode(fd))
-		ask_kernel_reason(prog_fd, ifindex, fd, reason, sizeof(reason));
-	attach_failed(ifname, ifindex, native ? "native" : "skb", fd, reason);
-	return fd;
+	if (fd < 0)
+		return fd;
+	prog->link_fd = fd;
+	prog->native = native;
+	return 0;
 }
 
-static int attach_auto(struct prog *prog, int prog_fd, const char *ifname, int ifindex)
+static int attach(struct prog *prog, int prog_fd, const char *ifname, int ifindex,
+		  enum prog_attach wanted)
 {
-	char reason[320];
-	int fd = link_create(prog_fd, ifindex, true);
+	char native_reason[320], reason[320];
+	int native_err = 0, err;
 
-	if (fd >= 0) {
-		prog->link_fd = fd;
-		prog->native = true;
-		return 0;
+	if (wanted != PROG_ATTACH_SKB) {
+		native_err = attach_as(prog, prog_fd, ifindex, true);
+		if (!native_err)
+			return 0;
+		snprintf(native_reason, sizeof(native_reason), ERR_FORMAT, ERR_ARGS(native_err));
+		if (!refused_in_any_mode(native_err))
+			ask_kernel_reason(prog_fd, ifindex, native_err, native_reason,
+					  sizeof(native_reason));
+		if (wanted == PROG_ATTACH_NATIVE || refused_in_any_mode(native_err)) {
+			attach_failed(ifname, ifindex, "native", native_err, native_reason);
+			return native_err;
+		}
 	}
-	if (refused_in_any_mode(fd)) {
-		attach_failed(ifname, ifindex, "native", fd, "");
-		return fd;
-	}
-	ask_kernel_reason(prog_fd, ifindex, fd, reason, sizeof(reason));
-	fd = attach_mode(prog, prog_fd, ifname, ifindex, false);
-	if (!fd)
+	err = attach_as(prog, prog_fd, ifindex, false);
+	if (err) {
+		snprintf(reason, sizeof(reason), ERR_FORMAT, ERR_ARGS(err));
+		attach_failed(ifname, ifindex, "skb", err, reason);
+	} else if (native_err) {
 		log_warning(
 			"%s: no native XDP (%s): attached in skb mode, which is several times slower",
-			ifname, reason);
-	return fd;
+			ifname, native_reason);
+	}
+	return err;
 }
 
 static void load_failed(const char *ifname, int err)
@@ -240,10 +242,10 @@ static void read_back_mode(struct prog *prog, int ifindex)
 }
 
 int prog_open(struct prog *prog, const char *ifname, int ifindex, uint32_t queues,
-	      enum prog_attach attach)
+	      enum prog_attach wanted)
 {
 	struct millrace_bpf *skeleton;
-	int err, prog_fd;
+	int err;
 
 	*prog = (struct prog){ .link_fd = -1, .xsks_fd = -1, .count_fd = -1 };
 	libbpf_set_print(libbpf_print);
@@ -262,11 +264,7 @@ int prog_open(struct prog *prog, const char *ifname, int ifindex, uint32_t queue
 		load_failed(ifname, err);
 		goto out;
 	}
-	prog_fd = bpf_program__fd(skeleton->progs.millrace);
-	if (attach == PROG_ATTACH_AUTO)
-		err = attach_auto(prog, prog_fd, ifname, ifindex);
-	else
-		err = attach_mode(prog, prog_fd, ifname, ifindex, attach == PROG_ATTACH_NATIVE);
+	err = attach(prog, bpf_program__fd(skeleton->progs.millrace), ifname, ifindex, wanted);
 	if (!err)
 		read_back_mode(prog, ifindex);
 out:

@@ -33,7 +33,7 @@ struct prog_counts {
  * PROG_ATTACH_NATIVE cannot be had.
  */
 int prog_open(struct prog *prog, const char *ifname, int ifindex, uint32_t queues,
-	      enum prog_attach attach);
+	      enum prog_attach wanted);
 
 /* Puts the socket into the queue's slot, replacing what was there: frames come from then on. Returns 0,
  * or -errno: -E2BIG for a queue beyond those of prog_open(), -EINVAL for a socket that is not bound. */
