@@ -518,6 +518,24 @@ static void stop_workers(struct daemon *daemon)
 		prog_detach(&daemon->port[i].prog);
 }
 
+/* What the kernel answered to wake-ups for sending, if it was more than the usual "again". */
+static void tell_kicks(const char *ifname, unsigned number, const uint64_t *kicks)
+{
+	char text[128] = "";
+
+	for (int i = KICK_BUSY; i < KICK_RESULTS; i++) {
+		size_t len = strlen(text);
+
+		if (kicks[i])
+			snprintf(text + len, sizeof(text) - len, "%s%s %llu", len ? ", " : "",
+				 kick_name((enum kick_result)i), (unsigned long long)kicks[i]);
+	}
+	if (text[0])
+		log_info(
+			"%s q%u: of %llu calls to send, the kernel refused: %s; each was tried again",
+			ifname, number, (unsigned long long)kicks[KICK_CALLS], text);
+}
+
 /* Every frame back from every socket, by the ledger, before the sockets go. */
 static void close_lanes(struct daemon *daemon)
 {
@@ -531,6 +549,8 @@ static void close_lanes(struct daemon *daemon)
 
 			worker_close_port(worker, j);
 			pending += worker->queue[j].final.tx_pending;
+			tell_kicks(daemon->port[j].netdev.name, worker->number,
+				   worker->queue[j].final.kicks);
 			(void)xsk_stats(&lane->xsk, &lane->stats);
 			xsk_close(&lane->xsk);
 		}

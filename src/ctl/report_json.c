@@ -11,24 +11,14 @@ static json_t *integer(uint64_t value)
 	return json_integer((json_int_t)value);
 }
 
-/* {"name": count} for every row of a table of counts. */
-static json_t *named_counts(const uint64_t *counts, int rows, const char *(*name)(int row))
+static json_t *drops_json(const struct queue_counts *counts)
 {
 	json_t *object = json_object();
 
-	for (int i = 0; i < rows; i++)
-		json_object_set_new(object, name(i), integer(counts[i]));
+	for (int i = 0; i < DROP_REASONS; i++)
+		json_object_set_new(object, drop_name((enum drop_reason)i),
+				    integer(counts->drops[i]));
 	return object;
-}
-
-static const char *drop_row(int row)
-{
-	return drop_name((enum drop_reason)row);
-}
-
-static const char *kick_row(int row)
-{
-	return kick_name((enum kick_result)row);
 }
 
 static json_t *socket_json(const struct report *report, const struct report_socket *socket)
@@ -47,8 +37,7 @@ static json_t *socket_json(const struct report *report, const struct report_sock
 	json_object_set_new(object, "rx_bytes", integer(counts->rx_bytes));
 	json_object_set_new(object, "tx_packets", integer(counts->tx_packets));
 	json_object_set_new(object, "tx_bytes", integer(counts->tx_bytes));
-	json_object_set_new(object, "drops", named_counts(counts->drops, DROP_REASONS, drop_row));
-	json_object_set_new(object, "kicks", named_counts(counts->kicks, KICK_RESULTS, kick_row));
+	json_object_set_new(object, "drops", drops_json(counts));
 	json_object_set_new(object, "rx_dropped", integer(stats->rx_dropped));
 	json_object_set_new(object, "rx_invalid_descs", integer(stats->rx_invalid_descs));
 	json_object_set_new(object, "tx_invalid_descs", integer(stats->tx_invalid_descs));

@@ -9,8 +9,8 @@ static const char *const drop_names[DROP_REASONS] = {
 };
 
 static const char *const kick_names[KICK_RESULTS] = {
-	[KICK_CALLS] = "calls",	  [KICK_AGAIN] = "again", [KICK_BUSY] = "busy",
-	[KICK_NOBUFS] = "nobufs", [KICK_DOWN] = "down",	  [KICK_GONE] = "gone",
+	[KICK_CALLS] = "calls",	   [KICK_AGAIN] = "EAGAIN",  [KICK_BUSY] = "EBUSY",
+	[KICK_NOBUFS] = "ENOBUFS", [KICK_DOWN] = "ENETDOWN", [KICK_GONE] = "ENXIO",
 	[KICK_OTHER] = "other",
 };
 

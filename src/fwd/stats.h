@@ -34,7 +34,7 @@ enum kick_result {
 	KICK_RESULTS,
 };
 
-/* The result as reports spell it, "again"; result is below KICK_RESULTS. Static text. */
+/* The result as messages spell it, "EAGAIN"; result is below KICK_RESULTS. Static text. */
 const char *kick_name(enum kick_result result);
 
 /* One port's queue. Totals since start; occupancies in frames, of the moment of the snapshot. */
