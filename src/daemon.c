@@ -250,6 +250,9 @@ static void collect_programs(struct daemon *daemon, struct report *report, bool 
 		program->passed = counts.passed;
 		program->unexplained = report_unexplained(
 			report, program, final ? counts.seen : before->program[i].seen);
+		/* What a worker that is kept off its CPU has received is not known: judge next time. */
+		if (!report->current)
+			program->unexplained = before->program[i].unexplained;
 		if (program->unexplained && !daemon->alarmed) {
 			log_warning(
 				"%s: %llu frames went to no socket and not to the host: another "
@@ -266,16 +269,22 @@ static void collect_programs(struct daemon *daemon, struct report *report, bool 
 static const struct report *collect(struct daemon *daemon, bool final)
 {
 	struct report *report = &daemon->report[!daemon->newest];
+	const struct report *before = &daemon->report[daemon->newest];
 	uint64_t now_ns, deadline_ns;
 
 	daemon->newest = !daemon->newest;
+	report->current = true;
 	for (unsigned i = 0; i < daemon->workers; i++)
 		worker_ask(daemon->worker[i]);
 	report->sockets = 0;
 	deadline_ns = clock_now_ns() + WORKER_ANSWER_MS * NSEC_PER_MSEC;
 	for (unsigned i = 0; i < daemon->workers; i++) {
-		if (worker_read(daemon->worker[i], &report->worker[i].counts, deadline_ns))
-			report->worker[i].counts = daemon->report[!daemon->newest].worker[i].counts;
+		int err = worker_read(daemon->worker[i], &report->worker[i].counts, deadline_ns);
+
+		if (err == -EBUSY)
+			report->worker[i].counts = before->worker[i].counts;
+		if (err)
+			report->current = false;
 		report->worker[i].cpu = daemon->worker[i]->cpu;
 	}
 	for (unsigned i = 0; i < daemon->workers; i++)

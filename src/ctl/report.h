@@ -34,6 +34,7 @@ struct report {
 	const struct mode *mode;
 	uint64_t elapsed_ns;  /* since start */
 	uint64_t interval_ns; /* since the previous report */
+	bool current;	      /* every worker's counts are of now */
 	unsigned sockets, programs, workers;
 	struct report_socket *socket;
 	struct report_program *program;

@@ -182,22 +182,25 @@ static bool answered(const struct worker *worker)
 
 int worker_read(struct worker *worker, struct worker_counts *counts, uint64_t deadline_ns)
 {
+	bool fresh;
+
 	if (!worker->running) {
 		worker_count(worker, counts);
 		return 0;
 	}
 	while (!answered(worker) && clock_now_ns() < deadline_ns)
 		usleep(ANSWER_NAP_US);
+	fresh = answered(worker);
 	/* A write takes under a microsecond: only one that was taken off its CPU in the middle is
 	 * still under way after so many tries. */
 	while (seqlock_read(&worker->seqlock, (uint64_t *)counts,
 			    (const uint64_t *)&worker->published,
 			    worker_counts_words(worker->queues), 1000)) {
 		if (clock_now_ns() >= deadline_ns)
-			return -EAGAIN;
+			return -EBUSY;
 		usleep(ANSWER_NAP_US);
 	}
-	return 0;
+	return fresh ? 0 : -EAGAIN;
 }
 
 /*

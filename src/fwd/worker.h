@@ -174,10 +174,10 @@ void worker_join(struct worker *worker);
 #define WORKER_DRAIN_MS 1000
 
 /*
- * Asks the worker for a snapshot of now. Main thread. worker_read() gives it, or, if the worker has
- * not answered by the deadline (ns of the monotonic clock), the newest there is; always one consistent
- * set. It returns 0, or -EAGAIN if the worker was caught in the middle of writing one until then:
- * *counts then holds nothing of use.
+ * Asks the worker for a snapshot of now. Main thread. worker_read() gives it and returns 0. A worker
+ * that has not answered by the deadline (ns of the monotonic clock) gives the newest there is, one
+ * consistent set all the same: -EAGAIN. One that was caught in the middle of writing until then gives
+ * nothing of use: -EBUSY.
  */
 void worker_ask(struct worker *worker);
 int worker_read(struct worker *worker, struct worker_counts *counts, uint64_t deadline_ns);
