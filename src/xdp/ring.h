@@ -48,12 +48,7 @@ static always_inline uint32_t ring_size(const struct ring *ring)
 	return ring->mask + 1;
 }
 
-/* The entry at any index, of a ring of addresses or of descriptors. */
-static always_inline uint64_t *ring_addr(const struct ring *ring, uint64_t index)
-{
-	return (uint64_t *)ring->entries + (index & ring->mask);
-}
-
+/* The descriptor at any index, of a ring that has them. */
 static always_inline struct xdp_desc *ring_desc(const struct ring *ring, uint64_t index)
 {
 	return (struct xdp_desc *)ring->entries + (index & ring->mask);

@@ -68,10 +68,3 @@ int umem_open(struct umem *umem, const struct umem_opts *opts);
 /* Unmaps and closes. A zeroed, half-open or closed umem is fine. The kernel keeps registered pages
  * until the sockets are closed too. */
 void umem_close(struct umem *umem);
-
-/* Where the frame starts, in bytes from the start of the frames, as the kernel counts. frame is below
- * the number of frames. Any thread. */
-static always_inline uint64_t umem_addr_of(const struct umem *umem, uint32_t frame)
-{
-	return (uint64_t)frame << umem->frame_shift;
-}

@@ -100,11 +100,11 @@ static inline void rig_send(struct rig *rig, unsigned port, unsigned count)
 	for (unsigned i = 0; i < count; i++) {
 		uint32_t frame = pool_get(&rig->worker->pool);
 
-		sends_put(&sends,
-			  (struct xdp_desc){
-				  .addr = umem_addr_of(&rig->umem, frame) + XDP_PACKET_HEADROOM,
-				  .len = 60 + i,
-			  });
+		sends_put(&sends, (struct xdp_desc){
+					  .addr = ((uint64_t)frame << rig->umem.frame_shift) +
+						  XDP_PACKET_HEADROOM,
+					  .len = 60 + i,
+				  });
 	}
 	sends_end(queue, &sends);
 }

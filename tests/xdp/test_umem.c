@@ -39,7 +39,7 @@ static void the_memory_describes_itself(void **state)
 	assert_true(header->frames_offset + umem_locked_bytes(&opts) <= header->total_bytes);
 
 	umem.ledger[999] = ledger_pack(LEDGER_TX, 3, 77);
-	memcpy(umem.frames + umem_addr_of(&umem, 999), "frame", 5);
+	memcpy(umem.frames + 999 * 2048, "frame", 5);
 	other.ledger = (ledger_entry *)((char *)base + header->ledger_offset);
 	other.frames = (uint8_t *)base + header->frames_offset;
 	assert_true(other.ledger[999] == ledger_pack(LEDGER_TX, 3, 77));
