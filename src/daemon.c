@@ -24,10 +24,6 @@
 #include "xdp/opener.h"
 #include "xdp/umem.h"
 
-/* txpush's destination if none is given: locally administered, so that it is nobody's. */
-static const uint8_t tx_destination[MAC_LEN] = { 0x02, 0x00, 0x00, 0x00, 0x00, 0x02 };
-#define TX_PATTERN 0x12345678U /* xdpsock's */
-
 struct daemon {
 	const struct conf *conf;
 	const struct mode *mode;
@@ -128,15 +124,15 @@ static void prepare_tx(struct daemon *daemon, struct worker *worker)
 	uint64_t share = (uint64_t)daemon->workers * daemon->ports;
 
 	for (unsigned i = 0; i < daemon->ports; i++, share++) {
-		struct frame_opts opts = { .len = conf->tx_size - ETHER_FCS_LEN,
-					   .pattern = TX_PATTERN };
+		struct frame_opts opts = { .len = conf->tx.size_max - ETHER_FCS_LEN,
+					   .pattern = conf->tx.pattern };
 
-		memcpy(opts.dst, tx_destination, MAC_LEN);
+		memcpy(opts.dst, conf->tx.destination, MAC_LEN);
 		memcpy(opts.src, daemon->port[i].netdev.mac, MAC_LEN);
 		frame_build(&worker->tx_job->template[i], &opts);
-		if (conf->tx_count)
+		if (conf->tx.count)
 			worker->queue[i].tx_left =
-				conf->tx_count / shares + (share < conf->tx_count % shares ? 1 : 0);
+				conf->tx.count / shares + (share < conf->tx.count % shares ? 1 : 0);
 	}
 }
 
@@ -169,7 +165,7 @@ static int open_worker(struct daemon *daemon)
 		.cpu = daemon->survey.cpus.value[index % daemon->survey.cpus.count],
 		.batch = daemon->conf->batch,
 		.poll = daemon->conf->poll,
-		.finite = daemon->conf->tx_count > 0,
+		.finite = daemon->conf->tx.count > 0,
 		.generates = !daemon->mode->receives,
 		.done_fd = daemon->done_fd,
 	};

@@ -113,12 +113,12 @@ static int check_mtu(const struct survey *survey, const struct netdev *netdev)
 			conf->frame_size < 4096 ? ", or -f 4096" : "");
 		return -EINVAL;
 	}
-	if (!survey->mode->receives && conf->tx_size > netdev->mtu + FRAME_OVERHEAD) {
+	if (!survey->mode->receives && conf->tx.size_max > netdev->mtu + FRAME_OVERHEAD) {
 		log_error(
 			"%s: -s %u is more than MTU %u allows (%u); lower it, or `ip link set dev %s mtu "
 			"%u`",
-			netdev->name, conf->tx_size, netdev->mtu, netdev->mtu + FRAME_OVERHEAD,
-			netdev->name, conf->tx_size - FRAME_OVERHEAD);
+			netdev->name, conf->tx.size_max, netdev->mtu, netdev->mtu + FRAME_OVERHEAD,
+			netdev->name, conf->tx.size_max - FRAME_OVERHEAD);
 		return -EINVAL;
 	}
 	return 0;

@@ -14,6 +14,9 @@
 /* Destination, source, type: what every Ethernet frame has. Shorter ones are runts. */
 #define ETHER_HEADER_LEN 14
 
+/* Reads "02:00:00:00:00:02". Returns 0, or -EINVAL with *mac untouched. Pure; any thread. */
+int mac_parse(const char *text, uint8_t *mac);
+
 /* Exchanges destination and source address of the frame, in place. The frame has at least 12
  * bytes; it need not be aligned. */
 static always_inline void mac_swap(void *frame)

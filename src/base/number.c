@@ -52,6 +52,22 @@ static int list_add_range(struct number_list *list, unsigned first, unsigned las
 	return 0;
 }
 
+int number_hex_parse(const char *text, unsigned long max, unsigned long *value)
+{
+	const char *digits = text;
+	char *end;
+
+	if (digits[0] == '0' && (digits[1] == 'x' || digits[1] == 'X'))
+		digits += 2;
+	if (!isxdigit((unsigned char)*digits))
+		return -EINVAL;
+	errno = 0;
+	*value = strtoul(digits, &end, 16);
+	if (*end)
+		return -EINVAL;
+	return errno == ERANGE || *value > max ? -ERANGE : 0;
+}
+
 int number_list_parse(const char *text, unsigned max, struct number_list *list)
 {
 	list->count = 0;

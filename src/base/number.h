@@ -19,6 +19,12 @@ struct number_list {
 int number_parse(const char *text, unsigned long min, unsigned long max, unsigned long *value);
 
 /*
+ * Reads text as one hexadecimal number, with or without "0x", without sign, blank or trailing junk.
+ * Returns 0 with *value up to max, -EINVAL if it is no such number, -ERANGE if it is larger.
+ */
+int number_hex_parse(const char *text, unsigned long max, unsigned long *value);
+
+/*
  * Reads text as a list of numbers and ranges, "0,2-3". Returns 0; -EINVAL for anything else, an
  * empty list or a range that runs backwards; -ERANGE for a number over max or over
  * NUMBER_LIST_MAX numbers; -EEXIST for a number given twice.

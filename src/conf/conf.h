@@ -4,7 +4,9 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <time.h>
 
+#include "base/mac.h"
 #include "base/number.h"
 
 /* Ports of one forward. A bridge of 16 is the largest the design foresees. */
@@ -32,6 +34,35 @@ enum conf_zero_copy {
 	CONF_ZERO_COPY_NEVER,
 };
 
+/* Longest -I text: a line of /proc/interrupts names a driver and an interface in far less. */
+#define CONF_IRQ_SIZE 64
+
+/* Sizes of generated frames, in the order they are sent. */
+enum conf_sizes {
+	CONF_SIZES_RANGE, /* size_min, size_min + 1, ... size_max, and again; often one size */
+	CONF_SIZES_IMIX,  /* the "simple IMIX": 7 of 64, 4 of 594, 1 of 1518 bytes, spread out */
+};
+
+/* What txpush sends, and when. Sizes are bytes a frame including the 4 of the FCS. */
+struct conf_tx {
+	uint64_t count; /* frames in total, 0: no end */
+	unsigned
+		retries; /* seconds to wait for the last completions when all of `count` are sent */
+	enum conf_sizes sizes;
+	unsigned size_min, size_max;
+	bool size_raised; /* a smaller size was asked for than the headers need */
+	uint32_t pattern; /* of the payload, most significant byte first */
+	bool vlan;
+	unsigned vlan_id, vlan_priority;
+	uint8_t destination[MAC_LEN];
+	uint8_t source[MAC_LEN];
+	bool source_given; /* else each interface's own */
+	uint64_t pps;	   /* frames a second over all queues together, 0: as fast as it goes */
+	unsigned cycle_us; /* one batch a queue every so often, 0: no cycle */
+	bool timestamp;	   /* sequence number and time of sending in the payload */
+	clockid_t clock;   /* of the cycle and the timestamps */
+};
+
 struct conf {
 	enum conf_mode mode;
 	unsigned ports;
@@ -41,16 +72,27 @@ struct conf {
 	struct number_list cpus; /* empty: the CPUs this process may run on, in their order */
 	enum conf_attach attach;
 	enum conf_zero_copy zero_copy;
+	bool replace;		   /* a foreign XDP program is taken off the interface */
 	bool poll;		   /* sleep in poll() instead of spinning */
+	bool busy_poll;		   /* the poller runs the driver's NAPI from its own calls */
+	bool no_need_wakeup;	   /* bind without XDP_USE_NEED_WAKEUP */
+	bool frags;		   /* a packet may take several descriptors */
+	bool unaligned;		   /* chunks of any size, at any address */
+	bool shared_umem;	   /* one UMEM for all workers */
+	bool realtime;		   /* pollers run under SCHED_FIFO */
+	unsigned priority;	   /* ... at this priority, 1 to 99; else 0 */
 	unsigned batch;		   /* frames a port and pass */
-	unsigned frame_size;	   /* bytes a UMEM chunk */
+	unsigned frame_size;	   /* bytes a UMEM chunk; a power of two unless unaligned */
 	unsigned ring_size;	   /* RX, TX and completion entries; fill has twice as many */
 	unsigned frames_per_queue; /* per port and queue; 0: as many as the rings hold */
 	bool huge_pages;
 	unsigned interval_s; /* seconds between two statistics reports */
 	unsigned duration_s; /* 0: until a signal */
-	uint64_t tx_count;   /* txpush: frames in total, 0: no end */
-	unsigned tx_size;    /* txpush: bytes a frame including the 4 of the FCS */
+	struct conf_tx tx;
+	bool quiet;			/* no reports */
+	bool extra_stats;		/* rows of the socket's own statistics */
+	bool app_stats;			/* rows of calls and of the transmit cycle */
+	char irq_string[CONF_IRQ_SIZE]; /* row of the first interrupt whose line has it; "": none */
 	bool json;
 	bool keep_privileges;
 };
@@ -59,4 +101,11 @@ struct conf {
 static inline unsigned conf_ring_frames(const struct conf *conf)
 {
 	return 5 * conf->ring_size;
+}
+
+/* Bytes of a frame, without FCS, that one chunk has room for behind the 256 that the kernel keeps
+ * free before it (XDP_PACKET_HEADROOM). */
+static inline unsigned conf_chunk_room(const struct conf *conf)
+{
+	return conf->frame_size - 256;
 }

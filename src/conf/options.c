@@ -23,16 +23,32 @@
 #define FRAMES_MAX     (1U << 24)
 #define TX_SIZE_MIN    64
 #define TX_SIZE_MAX    9728
-#define QUEUE_MAX      4095
-#define CPU_MAX	       4095
+/* Bytes of the headers of a generated frame, FCS included, and of what -V and -y add. */
+#define TX_SIZE_HEADERS	  (14 + 20 + 8 + ETHER_FCS_LEN)
+#define TX_SIZE_VLAN	  4
+#define TX_SIZE_TIMESTAMP 16
+#define IMIX_SMALLEST	  64
+#define IMIX_LARGEST	  1518
+#define QUEUE_MAX	  4095
+#define CPU_MAX		  4095
+#define PRIORITY_MAX	  99	       /* of SCHED_FIFO, sched(7) */
+#define VLAN_ID_MAX	  4095	       /* 12 bits; 802.1Q keeps 4095 for itself, xdpsock sends it */
+#define VLAN_PRI_MAX	  7	       /* 3 bits */
+#define PPS_MAX		  1000000000UL /* one a nanosecond */
+#define CYCLE_MAX_US	  3600000000UL /* an hour */
+
+/* More than there are rows; an assertion below the table holds it. */
+#define OPTIONS_MAX 64
+
+struct option_row;
 
 /* What the options said, before it is known whether they fit together. */
 struct parse {
 	struct conf *conf;
 	char *error;
 	size_t error_size;
-	unsigned modes; /* how many of -r -t -l */
-	bool attach_given, zero_copy_given, batch_given, tx_count_given, tx_size_given;
+	const struct option_row *mode_row; /* the one of -r -t -l that was given, else NULL */
+	bool given[OPTIONS_MAX];	   /* by row */
 	bool help, version;
 };
 
@@ -45,35 +61,37 @@ struct option_row {
 	int (*apply)(struct parse *parse, const struct option_row *row, const char *value);
 	unsigned long min, max; /* of a number */
 	size_t field;		/* offset of the conf member that a plain option sets */
+	bool generates;		/* is about generated frames: needs -t */
 };
 
 /* Notes the one line that tells what is wrong, and is the error to return. */
 #define fail(parse, ...) (snprintf((parse)->error, (parse)->error_size, __VA_ARGS__), -EINVAL)
 
-static int set_mode(struct parse *parse, enum conf_mode mode)
+static int set_mode(struct parse *parse, const struct option_row *row, enum conf_mode mode)
 {
-	if (parse->modes++ && parse->conf->mode != mode)
+	if (parse->mode_row && parse->mode_row != row)
 		return fail(parse, "two modes: give one of -r, -t and -l");
+	parse->mode_row = row;
 	parse->conf->mode = mode;
 	return 0;
 }
 
 static int apply_rxdrop(struct parse *parse, const struct option_row *row, const char *value)
 {
-	(void)row, (void)value;
-	return set_mode(parse, CONF_MODE_RXDROP);
+	(void)value;
+	return set_mode(parse, row, CONF_MODE_RXDROP);
 }
 
 static int apply_txpush(struct parse *parse, const struct option_row *row, const char *value)
 {
-	(void)row, (void)value;
-	return set_mode(parse, CONF_MODE_TXPUSH);
+	(void)value;
+	return set_mode(parse, row, CONF_MODE_TXPUSH);
 }
 
 static int apply_l2fwd(struct parse *parse, const struct option_row *row, const char *value)
 {
-	(void)row, (void)value;
-	return set_mode(parse, CONF_MODE_L2FWD);
+	(void)value;
+	return set_mode(parse, row, CONF_MODE_L2FWD);
 }
 
 static int apply_interface(struct parse *parse, const struct option_row *row, const char *value)
@@ -178,69 +196,165 @@ static int apply_power_of_two(struct parse *parse, const struct option_row *row,
 	return err;
 }
 
-static int apply_batch(struct parse *parse, const struct option_row *row, const char *value)
+static int apply_uint64(struct parse *parse, const struct option_row *row, const char *value)
 {
-	parse->batch_given = true;
-	return apply_unsigned(parse, row, value);
-}
-
-static int apply_tx_count(struct parse *parse, const struct option_row *row, const char *value)
-{
+	uint64_t *field = field_of(parse, row);
 	unsigned long number;
 	int err = parse_number(parse, row, value, &number);
 
-	parse->tx_count_given = true;
 	if (!err)
-		parse->conf->tx_count = number;
+		*field = number;
 	return err;
 }
 
 static int apply_tx_size(struct parse *parse, const struct option_row *row, const char *value)
 {
-	parse->tx_size_given = true;
-	return apply_unsigned(parse, row, value);
+	struct conf_tx *tx = &parse->conf->tx;
+	unsigned long number;
+	int err = parse_number(parse, row, value, &number);
+
+	if (!err)
+		tx->size_min = tx->size_max = (unsigned)number;
+	return err;
 }
 
-static int set_attach(struct parse *parse, enum conf_attach attach)
+/* "A-B", or the name of a mix. */
+static int apply_sizes(struct parse *parse, const struct option_row *row, const char *value)
 {
-	if (parse->attach_given && parse->conf->attach != attach)
-		return fail(parse, "-S and -N exclude each other: give one");
-	parse->attach_given = true;
-	parse->conf->attach = attach;
+	struct conf_tx *tx = &parse->conf->tx;
+	const char *dash = strchr(value, '-');
+	unsigned long min, max;
+	char first[16] = "";
+
+	if (!strcmp(value, "imix")) {
+		tx->sizes = CONF_SIZES_IMIX;
+		tx->size_min = IMIX_SMALLEST;
+		tx->size_max = IMIX_LARGEST;
+		return 0;
+	}
+	if (dash && (size_t)(dash - value) < sizeof(first))
+		memcpy(first, value, (size_t)(dash - value));
+	if (!dash || number_parse(first, row->min, row->max, &min) ||
+	    number_parse(dash + 1, row->min, row->max, &max) || min > max)
+		return fail(parse,
+			    "--%s=%s: must be imix, or two sizes from %lu to %lu such as 64-1518",
+			    row->name, value, row->min, row->max);
+	tx->sizes = CONF_SIZES_RANGE;
+	tx->size_min = (unsigned)min;
+	tx->size_max = (unsigned)max;
+	return 0;
+}
+
+static int apply_pattern(struct parse *parse, const struct option_row *row, const char *value)
+{
+	unsigned long number;
+
+	if (number_hex_parse(value, UINT32_MAX, &number))
+		return fail(parse,
+			    "--%s=%s: not a pattern; type up to 8 hexadecimal digits such as "
+			    "0x12345678",
+			    row->name, value);
+	parse->conf->tx.pattern = (uint32_t)number;
+	return 0;
+}
+
+static int apply_mac(struct parse *parse, const struct option_row *row, const char *value)
+{
+	uint8_t *field = field_of(parse, row);
+
+	if (mac_parse(value, field))
+		return fail(
+			parse,
+			"--%s=%s: not a MAC address; type six pairs of hexadecimal digits such as "
+			"02:00:00:00:00:02",
+			row->name, value);
+	return 0;
+}
+
+static int apply_source_mac(struct parse *parse, const struct option_row *row, const char *value)
+{
+	int err = apply_mac(parse, row, value);
+
+	if (!err && parse->conf->tx.source[0] & 1)
+		return fail(parse, "--%s=%s: a group address, which no frame comes from", row->name,
+			    value);
+	parse->conf->tx.source_given = true;
+	return err;
+}
+
+static int apply_clock(struct parse *parse, const struct option_row *row, const char *value)
+{
+	static const struct {
+		const char *name;
+		clockid_t clock;
+	} clocks[] = {
+		{ "MONOTONIC", CLOCK_MONOTONIC },
+		{ "REALTIME", CLOCK_REALTIME },
+		{ "TAI", CLOCK_TAI },
+		{ "BOOTTIME", CLOCK_BOOTTIME },
+	};
+
+	for (size_t i = 0; i < sizeof(clocks) / sizeof(clocks[0]); i++) {
+		if (!strcasecmp(clocks[i].name, value)) {
+			parse->conf->tx.clock = clocks[i].clock;
+			return 0;
+		}
+	}
+	return fail(parse, "--%s=%s: must be MONOTONIC, REALTIME, TAI or BOOTTIME", row->name,
+		    value);
+}
+
+static int apply_policy(struct parse *parse, const struct option_row *row, const char *value)
+{
+	parse->conf->realtime = !strcasecmp(value, "FIFO");
+	if (!parse->conf->realtime && strcasecmp(value, "OTHER"))
+		return fail(parse, "--%s=%s: must be OTHER or FIFO", row->name, value);
+	return 0;
+}
+
+static int apply_irq_string(struct parse *parse, const struct option_row *row, const char *value)
+{
+	if (!*value || strlen(value) >= CONF_IRQ_SIZE)
+		return fail(parse,
+			    "--%s='%s': give 1 to %d characters of a line of /proc/interrupts",
+			    row->name, value, CONF_IRQ_SIZE - 1);
+	snprintf(parse->conf->irq_string, CONF_IRQ_SIZE, "%s", value);
 	return 0;
 }
 
 static int apply_skb(struct parse *parse, const struct option_row *row, const char *value)
 {
 	(void)row, (void)value;
-	return set_attach(parse, CONF_ATTACH_SKB);
+	parse->conf->attach = CONF_ATTACH_SKB;
+	return 0;
 }
 
 static int apply_native(struct parse *parse, const struct option_row *row, const char *value)
 {
 	(void)row, (void)value;
-	return set_attach(parse, CONF_ATTACH_NATIVE);
-}
-
-static int set_zero_copy(struct parse *parse, enum conf_zero_copy zero_copy)
-{
-	if (parse->zero_copy_given && parse->conf->zero_copy != zero_copy)
-		return fail(parse, "-z and -c exclude each other: give one");
-	parse->zero_copy_given = true;
-	parse->conf->zero_copy = zero_copy;
+	parse->conf->attach = CONF_ATTACH_NATIVE;
 	return 0;
 }
 
 static int apply_zero_copy(struct parse *parse, const struct option_row *row, const char *value)
 {
 	(void)row, (void)value;
-	return set_zero_copy(parse, CONF_ZERO_COPY_REQUIRE);
+	parse->conf->zero_copy = CONF_ZERO_COPY_REQUIRE;
+	return 0;
 }
 
 static int apply_copy(struct parse *parse, const struct option_row *row, const char *value)
 {
 	(void)row, (void)value;
-	return set_zero_copy(parse, CONF_ZERO_COPY_NEVER);
+	parse->conf->zero_copy = CONF_ZERO_COPY_NEVER;
+	return 0;
+}
+
+/* For what an older tool needed said, and here is always so. */
+static int apply_nothing(struct parse *parse, const struct option_row *row, const char *value)
+{
+	(void)parse, (void)row, (void)value;
+	return 0;
 }
 
 static int apply_help(struct parse *parse, const struct option_row *row, const char *value)
@@ -259,6 +373,7 @@ static int apply_version(struct parse *parse, const struct option_row *row, cons
 
 /* clang-format off */
 #define FIELD(member) .field = offsetof(struct conf, member)
+#define GENERATES     .generates = true
 
 static const struct option_row option_rows[] = {
 	{ 'r', "rxdrop", NULL, NULL,
@@ -280,24 +395,85 @@ static const struct option_row option_rows[] = {
 	{ 'N', "xdp-native", NULL, NULL,
 	  "attach in native mode or fail (neither: native if possible, else skb)",
 	  apply_native },
+	{ 0, "replace", NULL, NULL,
+	  "take another XDP program off the interface; it is not put back at the end", apply_flag,
+	  FIELD(replace) },
 	{ 'z', "zero-copy", NULL, NULL,
 	  "zero-copy or fail (neither: zero-copy if possible, else copy)", apply_zero_copy },
 	{ 'c', "copy", NULL, NULL, "copy mode, also where zero-copy is possible", apply_copy },
+	{ 'm', "no-need-wakeup", NULL, NULL,
+	  "bind without need_wakeup: the kernel is called for every batch", apply_flag,
+	  FIELD(no_need_wakeup) },
+	{ 'B', "busy-poll", NULL, NULL,
+	  "run the driver's NAPI from the poller: SO_PREFER_BUSY_POLL, 20 us, a budget of -b",
+	  apply_flag, FIELD(busy_poll) },
 	{ 'b', "batch-size", NULL, "N",
-	  "frames a port and pass (64)", apply_batch, 1, BATCH_MAX, FIELD(batch) },
+	  "frames a port and pass (64)", apply_unsigned, 1, BATCH_MAX, FIELD(batch) },
 	{ 'f', "frame-size", NULL, "BYTES",
-	  "UMEM chunk, 2048 or 4096 (4096)", apply_power_of_two, FRAME_SIZE_MIN, FRAME_SIZE_MAX,
-	  FIELD(frame_size) },
+	  "UMEM chunk, 2048 or 4096, any size between with -u (4096)", apply_unsigned,
+	  FRAME_SIZE_MIN, FRAME_SIZE_MAX, FIELD(frame_size) },
+	{ 'u', "unaligned", NULL, NULL,
+	  "unaligned chunks: -f need not be a power of two", apply_flag, FIELD(unaligned) },
+	{ 'M', "shared-umem", NULL, NULL,
+	  "register the frames of all queues and interfaces as one UMEM", apply_flag,
+	  FIELD(shared_umem) },
+	{ 'F', "frags", NULL, NULL,
+	  "multi-buffer: a packet larger than a chunk takes several (XDP_USE_SG)", apply_flag,
+	  FIELD(frags) },
 	{ 'n', "interval", NULL, "SECONDS",
 	  "seconds between two reports (1)", apply_unsigned, 1, 86400, FIELD(interval_s) },
 	{ 'd', "duration", NULL, "SECONDS",
 	  "end after this time (0: never)", apply_unsigned, 0, INT_MAX, FIELD(duration_s) },
 	{ 'C', "tx-pkt-count", NULL, "N",
 	  "txonly: send exactly N frames, over all queues together, and end (0: no end)",
-	  apply_tx_count, 0, LONG_MAX },
+	  apply_uint64, 0, LONG_MAX, FIELD(tx.count), GENERATES },
+	{ 'O', "retries", NULL, "N",
+	  "with -C: seconds to wait for the last frames to be completed (3)", apply_unsigned,
+	  0, 86400, FIELD(tx.retries), GENERATES },
 	{ 's', "tx-pkt-size", NULL, "BYTES",
 	  "txonly: bytes a frame, the 4-byte FCS included (64)", apply_tx_size,
-	  TX_SIZE_MIN, TX_SIZE_MAX, FIELD(tx_size) },
+	  TX_SIZE_MIN, TX_SIZE_MAX, GENERATES },
+	{ 0, "sizes", NULL, "A-B|imix",
+	  "txonly: every size from A to B in turn; or 7 x 64, 4 x 594, 1 x 1518", apply_sizes,
+	  TX_SIZE_MIN, TX_SIZE_MAX, GENERATES },
+	{ 'P', "tx-pkt-pattern", NULL, "HEX",
+	  "txonly: 32 bits that fill the payload (0x12345678)", apply_pattern, GENERATES },
+	{ 'V', "tx-vlan", NULL, NULL,
+	  "txonly: send 802.1Q tagged frames", apply_flag, FIELD(tx.vlan), GENERATES },
+	{ 'J', "tx-vlan-id", NULL, "N",
+	  "with -V: VLAN id (1)", apply_unsigned, 0, VLAN_ID_MAX, FIELD(tx.vlan_id), GENERATES },
+	{ 'K', "tx-vlan-pri", NULL, "N",
+	  "with -V: priority (0)", apply_unsigned, 0, VLAN_PRI_MAX, FIELD(tx.vlan_priority),
+	  GENERATES },
+	{ 'G', "tx-dmac", NULL, "MAC",
+	  "txonly: destination (02:00:00:00:00:02)", apply_mac, FIELD(tx.destination), GENERATES },
+	{ 'H', "tx-smac", NULL, "MAC",
+	  "txonly: source (the interface's own)", apply_source_mac, FIELD(tx.source), GENERATES },
+	{ 0, "pps", NULL, "N",
+	  "txonly: frames a second over all queues together (as fast as it goes)", apply_uint64,
+	  1, PPS_MAX, FIELD(tx.pps), GENERATES },
+	{ 'T', "tx-cycle", NULL, "USECS",
+	  "txonly: one batch a queue every so often", apply_unsigned, 1, CYCLE_MAX_US,
+	  FIELD(tx.cycle_us), GENERATES },
+	{ 'y', "tstamp", NULL, NULL,
+	  "txonly: sequence number and time of sending in the payload, as pktgen", apply_flag,
+	  FIELD(tx.timestamp), GENERATES },
+	{ 'w', "clock", NULL, "CLOCK",
+	  "with -T or -y: MONOTONIC, REALTIME, TAI or BOOTTIME (MONOTONIC)", apply_clock, GENERATES },
+	{ 'W', "policy", NULL, "POLICY",
+	  "scheduling of the pollers: OTHER or FIFO (OTHER)", apply_policy },
+	{ 'U', "schpri", NULL, "N",
+	  "with -W FIFO: priority, 1 to 99 (0)", apply_unsigned, 0, PRIORITY_MAX, FIELD(priority) },
+	{ 'x', "extra-stats", NULL, NULL,
+	  "report the sockets' own statistics too", apply_flag, FIELD(extra_stats) },
+	{ 'a', "app-stats", NULL, NULL,
+	  "report system calls and the transmit cycle too", apply_flag, FIELD(app_stats) },
+	{ 'I', "irq-string", NULL, "TEXT",
+	  "report the interrupt whose line in /proc/interrupts has TEXT", apply_irq_string },
+	{ 'Q', "quiet", NULL, NULL, "no reports", apply_flag, FIELD(quiet) },
+	{ 'R', "reduce-cap", NULL, NULL,
+	  "accepted: dropping capabilities, what it asked for, is what happens without it",
+	  apply_nothing },
 	{ 0, "cpus", NULL, "LIST",
 	  "one CPU a queue, in this order (those this process may use)", apply_cpus, 0, CPU_MAX },
 	{ 0, "ring-size", NULL, "N",
@@ -307,7 +483,8 @@ static const struct option_row option_rows[] = {
 	  "UMEM frames per interface and queue, at least 5 x ring-size (5 x ring-size)",
 	  apply_unsigned, 1, FRAMES_MAX, FIELD(frames_per_queue) },
 	{ 0, "huge-pages", NULL, NULL,
-	  "put the frames on huge pages if there are any", apply_flag, FIELD(huge_pages) },
+	  "warn if there are no huge pages for the frames; they are used where there are",
+	  apply_flag, FIELD(huge_pages) },
 	{ 0, "json", NULL, NULL,
 	  "report one JSON object a line instead of rows", apply_flag, FIELD(json) },
 	{ 0, "keep-privileges", NULL, NULL,
@@ -318,6 +495,8 @@ static const struct option_row option_rows[] = {
 /* clang-format on */
 
 #define ROWS (sizeof(option_rows) / sizeof(option_rows[0]))
+
+_Static_assert(ROWS <= OPTIONS_MAX, "more options than struct parse has room for");
 
 /* getopt_long() returns LONG_BASE + row for a long option, so that one switch serves both. */
 #define LONG_BASE 256
@@ -354,12 +533,30 @@ static const struct option_row *row_of(int code)
 	return NULL;
 }
 
-static int check_sizes(struct parse *parse)
+static bool given(const struct parse *parse, char letter)
+{
+	return parse->given[row_of(letter) - option_rows];
+}
+
+static bool given_long(const struct parse *parse, const char *name)
+{
+	for (size_t i = 0; i < ROWS; i++) {
+		if (!strcmp(option_rows[i].name, name))
+			return parse->given[i];
+	}
+	return false;
+}
+
+static int check_rings(struct parse *parse)
 {
 	struct conf *conf = parse->conf;
 	unsigned need = conf_ring_frames(conf);
-	unsigned room = conf->frame_size - XDP_PACKET_HEADROOM;
 
+	if (!conf->unaligned && !number_is_power_of_two(conf->frame_size))
+		return fail(parse,
+			    "--frame-size=%u: must be a power of two, %u or %u; with -u any size "
+			    "between",
+			    conf->frame_size, FRAME_SIZE_MIN, FRAME_SIZE_MAX);
 	if (!conf->frames_per_queue)
 		conf->frames_per_queue = need;
 	if (conf->frames_per_queue < need)
@@ -368,28 +565,95 @@ static int check_sizes(struct parse *parse)
 			    "TX %u + completion %u); raise it or lower --ring-size",
 			    conf->frames_per_queue, need, 2 * conf->ring_size, conf->ring_size,
 			    conf->ring_size, conf->ring_size);
-	if (!parse->batch_given && conf->batch > conf->ring_size)
+	if (!given(parse, 'b') && conf->batch > conf->ring_size)
 		conf->batch = conf->ring_size;
 	if (conf->batch > conf->ring_size)
 		return fail(parse,
 			    "--batch-size=%u: more than the rings hold (%u); lower it or raise "
 			    "--ring-size",
 			    conf->batch, conf->ring_size);
-	if (conf->tx_size - ETHER_FCS_LEN > room)
+	return 0;
+}
+
+/* Ethernet, IPv4 and UDP headers and what the options add, FCS included: a smaller frame than that is
+ * not sent. */
+static unsigned tx_size_needed(const struct conf_tx *tx)
+{
+	return TX_SIZE_HEADERS + (tx->vlan ? TX_SIZE_VLAN : 0) +
+	       (tx->timestamp ? TX_SIZE_TIMESTAMP : 0);
+}
+
+static int check_tx_sizes(struct parse *parse)
+{
+	struct conf_tx *tx = &parse->conf->tx;
+	unsigned need = tx_size_needed(tx), room = conf_chunk_room(parse->conf) + ETHER_FCS_LEN;
+
+	if (given(parse, 's') && given_long(parse, "sizes"))
+		return fail(parse, "-s and --sizes exclude each other: give one");
+	if (tx->size_min < need && tx->sizes == CONF_SIZES_RANGE) {
+		tx->size_raised = given(parse, 's') || given_long(parse, "sizes");
+		tx->size_min = need;
+		if (tx->size_max < need)
+			tx->size_max = need;
+	}
+	if (tx->size_min < need)
+		return fail(parse,
+			    "--sizes=imix: its 64-byte frames have no room for -V with -y "
+			    "(%u); leave out one",
+			    need);
+	if (tx->size_max > room && !parse->conf->frags)
 		return fail(
 			parse,
-			"--tx-pkt-size=%u: a frame of %u bytes and FCS does not fit a chunk of %u "
-			"(at most %u)%s",
-			conf->tx_size, conf->tx_size - ETHER_FCS_LEN, conf->frame_size,
-			room + ETHER_FCS_LEN,
-			conf->frame_size < FRAME_SIZE_MAX ? "; lower it or use -f 4096" :
-							    "; lower it");
+			"--%s: a frame of %u bytes, FCS included, does not fit a chunk of %u (at "
+			"most %u); lower it%s, or use -F",
+			given(parse, 's') ? "tx-pkt-size" : "sizes", tx->size_max,
+			parse->conf->frame_size, room,
+			parse->conf->frame_size < FRAME_SIZE_MAX ? ", use -f 4096" : "");
+	return 0;
+}
+
+static int check_tx(struct parse *parse)
+{
+	struct conf *conf = parse->conf;
+
+	for (size_t i = 0; i < ROWS; i++) {
+		if (!parse->given[i] || !option_rows[i].generates || conf->mode == CONF_MODE_TXPUSH)
+			continue;
+		if (option_rows[i].letter)
+			return fail(parse, "-%c, --%s: is about generated frames; it needs -t",
+				    option_rows[i].letter, option_rows[i].name);
+		return fail(parse, "--%s: is about generated frames; it needs -t",
+			    option_rows[i].name);
+	}
+	if (given(parse, 'J') && !conf->tx.vlan)
+		return fail(parse, "-J %u: there is no tag without -V", conf->tx.vlan_id);
+	if (given(parse, 'K') && !conf->tx.vlan)
+		return fail(parse, "-K %u: there is no tag without -V", conf->tx.vlan_priority);
+	if (given(parse, 'O') && !conf->tx.count)
+		return fail(parse, "-O %u: there is no last frame to wait for without -C",
+			    conf->tx.retries);
+	if (given(parse, 'w') && !conf->tx.cycle_us && !conf->tx.timestamp)
+		return fail(parse, "-w: nothing is timed without -T or -y");
+	if (conf->tx.pps && conf->tx.cycle_us)
+		return fail(parse, "--pps and -T exclude each other: give one");
+	return check_tx_sizes(parse);
+}
+
+static int check_scheduling(struct parse *parse)
+{
+	const struct conf *conf = parse->conf;
+
+	if (conf->realtime && !conf->priority)
+		return fail(parse, "-W FIFO: needs a priority; add -U 1 (to %d)", PRIORITY_MAX);
+	if (!conf->realtime && conf->priority)
+		return fail(parse, "-U %u: only FIFO has priorities; add -W FIFO", conf->priority);
 	return 0;
 }
 
 static int check_together(struct parse *parse)
 {
 	struct conf *conf = parse->conf;
+	int err;
 
 	if (!conf->ports)
 		return fail(parse, "no interface: give one with -i");
@@ -399,24 +663,35 @@ static int check_together(struct parse *parse)
 		return fail(parse,
 			    "-l takes one interface (swap and send back) or two (patch), not %u",
 			    conf->ports);
-	if (conf->attach == CONF_ATTACH_SKB && conf->zero_copy == CONF_ZERO_COPY_REQUIRE)
+	if (given(parse, 'S') && given(parse, 'N'))
+		return fail(parse, "-S and -N exclude each other: give one");
+	if (given(parse, 'z') && given(parse, 'c'))
+		return fail(parse, "-z and -c exclude each other: give one");
+	if (given(parse, 'S') && given(parse, 'z'))
 		return fail(parse, "-S and -z exclude each other: skb mode always copies");
-	if (parse->tx_count_given && conf->mode != CONF_MODE_TXPUSH)
-		return fail(parse, "-C counts generated frames: it needs -t");
-	if (parse->tx_size_given && conf->mode != CONF_MODE_TXPUSH)
-		return fail(parse, "-s sizes generated frames: it needs -t");
-	return check_sizes(parse);
+	err = check_scheduling(parse);
+	if (!err)
+		err = check_rings(parse);
+	return err ? err : check_tx(parse);
 }
 
 static void conf_defaults(struct conf *conf)
 {
+	/* Locally administered, so that it is nobody's. */
+	static const uint8_t destination[MAC_LEN] = { 0x02, 0x00, 0x00, 0x00, 0x00, 0x02 };
+
 	memset(conf, 0, sizeof(*conf));
 	conf->queues.count = 1; /* queue 0, as xdpsock */
 	conf->batch = 64;
 	conf->frame_size = 4096;
 	conf->ring_size = 2048;
 	conf->interval_s = 1;
-	conf->tx_size = TX_SIZE_MIN;
+	conf->tx.retries = 3;
+	conf->tx.size_min = conf->tx.size_max = TX_SIZE_MIN;
+	conf->tx.pattern = 0x12345678; /* xdpsock's */
+	conf->tx.vlan_id = 1;
+	conf->tx.clock = CLOCK_MONOTONIC;
+	memcpy(conf->tx.destination, destination, MAC_LEN);
 }
 
 /* getopt_long() takes "--frame" for --frame-size only if nothing else begins so. */
@@ -469,6 +744,7 @@ static int parse_all(struct parse *parse, int argc, char **argv)
 		if (code == ':')
 			return fail_valueless(parse);
 		err = row_of(code)->apply(parse, row_of(code), optarg);
+		parse->given[row_of(code) - option_rows] = true;
 	}
 	if (!err && optind < argc)
 		return fail(parse, "'%s': not an option; name interfaces with -i", argv[optind]);

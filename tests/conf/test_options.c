@@ -43,7 +43,7 @@ static void defaults_are_xdpsocks(void **state)
 	assert_int_equal(conf.frames_per_queue, 5 * 2048);
 	assert_int_equal(conf.interval_s, 1);
 	assert_int_equal(conf.duration_s, 0);
-	assert_int_equal(conf.tx_size, 64);
+	assert_int_equal(conf.tx.size_min, 64);
 	assert_int_equal(conf.attach, CONF_ATTACH_AUTO);
 	assert_int_equal(conf.zero_copy, CONF_ZERO_COPY_AUTO);
 	assert_false(conf.poll);
@@ -99,8 +99,8 @@ static void every_flag_of_the_first_issue_is_understood(void **state)
 	assert_true(conf.all_queues);
 	assert_int_equal(conf.attach, CONF_ATTACH_SKB);
 	assert_int_equal(conf.zero_copy, CONF_ZERO_COPY_NEVER);
-	assert_int_equal(conf.tx_count, 179);
-	assert_int_equal(conf.tx_size, 1518);
+	assert_int_equal(conf.tx.count, 179);
+	assert_int_equal(conf.tx.size_min, 1518);
 
 	assert_int_equal(parse("-t -i a -q all -S -c -C 1 -s 64"), OPTIONS_RUN);
 	assert_int_equal(parse("--help"), OPTIONS_HELP);
