@@ -30,7 +30,7 @@ struct daemon {
 	struct survey survey;
 	unsigned ports, workers;
 	struct port port[CONF_PORTS_MAX];
-	struct umem *umem; /* one a worker */
+	struct umem *umem; /* one a worker, or the first for all of them */
 	struct worker **worker;
 	struct lane *lane; /* lane[worker * ports + port] */
 	int done_fd;	   /* eventfd: workers with a finite job write to it */
@@ -53,13 +53,25 @@ static struct lane *lane_of(struct daemon *daemon, unsigned worker, unsigned por
 
 /* --- opening --- */
 
+static uint32_t frames_of_worker(const struct daemon *daemon)
+{
+	return daemon->conf->frames_per_queue * daemon->ports;
+}
+
+static struct umem *umem_of(const struct daemon *daemon, unsigned worker)
+{
+	return &daemon->umem[daemon->conf->shared_umem ? 0 : worker];
+}
+
 static struct umem_opts umem_opts_of(const struct daemon *daemon)
 {
 	const struct conf *conf = daemon->conf;
 
 	return (struct umem_opts){
-		.frames = conf->frames_per_queue * daemon->ports,
+		.frames = frames_of_worker(daemon) *
+			  (conf->shared_umem ? daemon->survey.queues.count : 1),
 		.frame_size = conf->frame_size,
+		.unaligned = conf->unaligned,
 		.ring_size = conf->ring_size,
 		.fill_size = 2 * conf->ring_size,
 		.numa_node = daemon->port[0].netdev.numa_node,
@@ -116,36 +128,49 @@ static int attach_ports(struct daemon *daemon)
 	return 0;
 }
 
-/* txpush: what each port of the worker sends, and how much of the total is its share. */
-static void prepare_tx(struct daemon *daemon, struct worker *worker)
+/* txpush: what each port of the next worker sends, and when. Returns 0 or -ENOMEM. */
+static int prepare_tx(struct daemon *daemon, struct tx_job **job)
 {
 	const struct conf *conf = daemon->conf;
+	int err = tx_job_new(job, conf, daemon->ports, frames_of_worker(daemon));
+
+	for (unsigned i = 0; !err && i < daemon->ports; i++) {
+		struct tx_port *port = &(*job)->port[i];
+
+		if (!conf->tx.source_given)
+			memcpy(port->opts.src, daemon->port[i].netdev.mac, MAC_LEN);
+		port->pacer = (struct pacer){
+			.pps = conf->tx.pps,
+			.queues = (uint64_t)daemon->survey.queues.count * daemon->ports,
+			.phase = (uint64_t)daemon->workers * daemon->ports + i,
+		};
+		err = tx_job_build(*job, i);
+	}
+	return err;
+}
+
+/* txpush: each queue's share of the frames. */
+static void share_count(const struct daemon *daemon, struct worker *worker)
+{
+	uint64_t count = daemon->conf->tx.count;
 	uint64_t shares = (uint64_t)daemon->survey.queues.count * daemon->ports;
 	uint64_t share = (uint64_t)daemon->workers * daemon->ports;
 
-	for (unsigned i = 0; i < daemon->ports; i++, share++) {
-		struct frame_opts opts = { .len = conf->tx.size_max - ETHER_FCS_LEN,
-					   .pattern = conf->tx.pattern };
-
-		memcpy(opts.dst, conf->tx.destination, MAC_LEN);
-		memcpy(opts.src, daemon->port[i].netdev.mac, MAC_LEN);
-		frame_build(&worker->tx_job->template[i], &opts);
-		if (conf->tx.count)
-			worker->queue[i].tx_left =
-				conf->tx.count / shares + (share < conf->tx.count % shares ? 1 : 0);
-	}
+	for (unsigned i = 0; count && i < daemon->ports; i++, share++)
+		worker->queue[i].tx_left = count / shares + (share < count % shares ? 1 : 0);
 }
 
 static int open_lanes(struct daemon *daemon, struct worker *worker)
 {
+	bool shared = daemon->conf->shared_umem;
+
 	for (unsigned i = 0; i < daemon->ports; i++) {
 		struct lane_opts opts = {
 			.port = &daemon->port[i],
 			.worker = worker,
-			.ring_size = daemon->conf->ring_size,
-			.zero_copy = daemon->conf->zero_copy,
-			.peers = lane_of(daemon, daemon->workers, 0),
-			.peer_count = i,
+			.conf = daemon->conf,
+			.peers = shared ? daemon->lane : lane_of(daemon, daemon->workers, 0),
+			.peer_count = shared ? daemon->workers * daemon->ports + i : i,
 		};
 		int err = lane_open(lane_of(daemon, daemon->workers, i), &opts);
 
@@ -155,33 +180,50 @@ static int open_lanes(struct daemon *daemon, struct worker *worker)
 	return 0;
 }
 
-static int open_worker(struct daemon *daemon)
+/* The next worker, over its memory. Returns 0, or -errno after a message. */
+static int make_worker(struct daemon *daemon)
 {
+	const struct conf *conf = daemon->conf;
 	unsigned index = daemon->workers;
-	struct umem *umem = &daemon->umem[index];
-	struct umem_opts umem_opts = umem_opts_of(daemon);
 	struct worker_opts opts = {
 		.number = daemon->survey.queues.value[index],
 		.cpu = daemon->survey.cpus.value[index % daemon->survey.cpus.count],
-		.batch = daemon->conf->batch,
-		.poll = daemon->conf->poll,
-		.finite = daemon->conf->tx.count > 0,
-		.generates = !daemon->mode->receives,
+		.batch = conf->batch,
+		.poll = conf->poll,
+		.busy_poll = conf->busy_poll,
+		.finite = conf->tx.count > 0,
+		.frags = conf->frags,
+		.retries = conf->tx.retries,
+		.first_frame = conf->shared_umem ? index * frames_of_worker(daemon) : 0,
+		.frames = frames_of_worker(daemon),
 		.done_fd = daemon->done_fd,
 	};
-	int err = umem_open(umem, &umem_opts);
+	int err = daemon->mode->receives ? 0 : prepare_tx(daemon, &opts.tx_job);
 
+	if (!err)
+		err = worker_new(&daemon->worker[index], &opts, umem_of(daemon, index));
+	if (!err)
+		return 0;
+	log_error("queue %u: no worker: " ERR_FORMAT, opts.number, ERR_ARGS(err));
+	tx_job_free(opts.tx_job);
+	return err;
+}
+
+static int open_worker(struct daemon *daemon)
+{
+	struct umem_opts umem_opts = umem_opts_of(daemon);
+	struct umem *umem = umem_of(daemon, daemon->workers);
+	int err = 0;
+
+	if (!umem->header)
+		err = umem_open(umem, &umem_opts);
+	if (!err)
+		err = make_worker(daemon);
 	if (err)
 		return err;
-	err = worker_new(&daemon->worker[index], &opts, umem);
-	if (err) {
-		log_error("queue %u: no worker: " ERR_FORMAT, opts.number, ERR_ARGS(err));
-		umem_close(umem);
-		return err;
-	}
-	err = open_lanes(daemon, daemon->worker[index]);
-	if (!err && !daemon->mode->receives)
-		prepare_tx(daemon, daemon->worker[index]);
+	err = open_lanes(daemon, daemon->worker[daemon->workers]);
+	if (!err)
+		share_count(daemon, daemon->worker[daemon->workers]);
 	daemon->workers++; /* also if a lane failed: closing must find the others */
 	return err;
 }
@@ -197,11 +239,14 @@ static int open_all(struct daemon *daemon)
 		log_error("not enough memory or files: " ERR_FORMAT, ERR_ARGS(err));
 		return err;
 	}
-	err = opener_memlock(umem_locked_bytes(&umem_opts) * daemon->survey.queues.count);
+	err = opener_memlock(umem_locked_bytes(&umem_opts) *
+			     (daemon->conf->shared_umem ? 1 : daemon->survey.queues.count));
 	if (!err)
 		err = attach_ports(daemon);
 	while (!err && daemon->workers < daemon->survey.queues.count)
 		err = open_worker(daemon);
+	if (!err && daemon->conf->realtime)
+		err = opener_realtime(daemon->conf->priority);
 	if (!err && !daemon->conf->keep_privileges)
 		err = opener_drop_privileges();
 	return err;
@@ -217,8 +262,8 @@ static void collect_sockets(struct daemon *daemon, struct report *report, unsign
 		struct lane *lane = lane_of(daemon, worker, i);
 		const struct port *port = &daemon->port[i];
 
-		if (lane->xsk.fd > 0)
-			(void)xsk_stats(&lane->xsk, &lane->stats);
+		if (lane->xsk.fd > 0 && !xsk_stats(&lane->xsk, &lane->stats))
+			worker_refused(daemon->worker[worker], i, lane->stats.tx_invalid_descs);
 		report->socket[report->sockets++] = (struct report_socket){
 			.interface = port->netdev.name,
 			.queue = daemon->worker[worker]->number,
@@ -493,6 +538,8 @@ static int run(struct daemon *daemon)
 		return err;
 	}
 	err = start_workers(daemon);
+	if (daemon->conf->realtime) /* that was for the workers */
+		opener_not_realtime();
 	if (!err)
 		err = open_slots(daemon);
 	if (err)
@@ -573,10 +620,10 @@ static void close_lanes(struct daemon *daemon)
 
 static void close_all(struct daemon *daemon)
 {
-	for (unsigned i = 0; i < daemon->workers; i++) {
+	for (unsigned i = 0; i < daemon->workers; i++)
 		worker_free(daemon->worker[i]);
+	for (unsigned i = 0; daemon->umem && i < daemon->survey.queues.count; i++)
 		umem_close(&daemon->umem[i]);
-	}
 	for (unsigned i = 0; i < daemon->ports; i++) {
 		prog_close(&daemon->port[i].prog);
 		if (daemon->port[i].promiscuous_fd > 0)

@@ -4,6 +4,7 @@
 #include <ctype.h>
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* Reads digits at *cursor and moves it behind them. */
 static int read_digits(const char **cursor, unsigned long max, unsigned long *value)
@@ -55,16 +56,14 @@ static int list_add_range(struct number_list *list, unsigned first, unsigned las
 int number_hex_parse(const char *text, unsigned long max, unsigned long *value)
 {
 	const char *digits = text;
-	char *end;
 
 	if (digits[0] == '0' && (digits[1] == 'x' || digits[1] == 'X'))
 		digits += 2;
-	if (!isxdigit((unsigned char)*digits))
+	/* strtoul() would take a sign, blanks and a second "0x". */
+	if (!*digits || digits[strspn(digits, "0123456789abcdefABCDEF")])
 		return -EINVAL;
 	errno = 0;
-	*value = strtoul(digits, &end, 16);
-	if (*end)
-		return -EINVAL;
+	*value = strtoul(digits, NULL, 16);
 	return errno == ERANGE || *value > max ? -ERANGE : 0;
 }
 

@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <linux/if_ether.h>
 #include <linux/if_packet.h>
+#include <sched.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/prctl.h>
@@ -124,6 +125,8 @@ static int register_umem(int fd, const struct umem *umem)
 	};
 	uint64_t start_ns = clock_now_ns();
 
+	if (umem->header->unaligned)
+		reg.flags |= XDP_UMEM_UNALIGNED_CHUNK_FLAG;
 	if (reg.tx_metadata_len)
 		reg.flags |= XDP_UMEM_TX_METADATA_LEN;
 	while (setsockopt(fd, SOL_XDP, XDP_UMEM_REG, &reg, sizeof(reg))) {
@@ -153,6 +156,54 @@ int opener_socket(const char *ifname, uint32_t queue, const struct umem *umem)
 		return err;
 	}
 	return fd;
+}
+
+int opener_busy_poll(int fd, const char *ifname, uint32_t queue, unsigned budget)
+{
+	const struct {
+		int name;
+		const char *text;
+		int value;
+	} options[] = {
+		{ SO_PREFER_BUSY_POLL, "SO_PREFER_BUSY_POLL", 1 },
+		{ SO_BUSY_POLL, "SO_BUSY_POLL", OPENER_BUSY_POLL_US },
+		{ SO_BUSY_POLL_BUDGET, "SO_BUSY_POLL_BUDGET", (int)budget },
+	};
+
+	for (size_t i = 0; i < sizeof(options) / sizeof(options[0]); i++) {
+		int err;
+
+		if (!setsockopt(fd, SOL_SOCKET, options[i].name, &options[i].value,
+				sizeof(options[i].value)))
+			continue;
+		err = -errno;
+		log_error("%s q%u: no busy polling: %s=%d: " ERR_FORMAT "; leave out -B", ifname,
+			  queue, options[i].text, options[i].value, ERR_ARGS(err));
+		return err;
+	}
+	return 0;
+}
+
+int opener_realtime(unsigned priority)
+{
+	const struct sched_param param = { .sched_priority = (int)priority };
+	int err;
+
+	if (!sched_setscheduler(0, SCHED_FIFO, &param))
+		return 0;
+	err = -errno;
+	log_error("-W FIFO -U %u: " ERR_FORMAT
+		  "; it needs CAP_SYS_NICE, and real-time share in the "
+		  "control group",
+		  priority, ERR_ARGS(err));
+	return err;
+}
+
+void opener_not_realtime(void)
+{
+	const struct sched_param param = { 0 };
+
+	(void)sched_setscheduler(0, SCHED_OTHER, &param);
 }
 
 int opener_promiscuous(const char *ifname, int ifindex)

@@ -44,6 +44,23 @@ int opener_attach(const struct opener_attach *request, struct prog *prog);
 int opener_socket(const char *ifname, uint32_t queue, const struct umem *umem);
 
 /*
+ * Lets the socket run the driver's NAPI from its owner's calls (SO_PREFER_BUSY_POLL), for up to
+ * OPENER_BUSY_POLL_US and `budget` frames a call; over 64 needs CAP_NET_ADMIN. Returns 0, or -errno after
+ * a message: -ENOPROTOOPT from a kernel before 5.11 or without CONFIG_NET_RX_BUSY_POLL.
+ */
+int opener_busy_poll(int fd, const char *ifname, uint32_t queue, unsigned budget);
+
+#define OPENER_BUSY_POLL_US 20 /* xdpsock's */
+
+/*
+ * Puts the calling thread under SCHED_FIFO at this priority, 1 to 99, for the threads that it starts to
+ * inherit; opener_not_realtime() takes only itself out again, which needs no privilege. Returns 0, or
+ * -EPERM (CAP_SYS_NICE, or a control group without real-time share) after a message.
+ */
+int opener_realtime(unsigned priority);
+void opener_not_realtime(void);
+
+/*
  * Turns on promiscuous mode, counted by the kernel: it ends when the returned fd is closed, by us or
  * by our death, and leaves other users' promiscuity alone. Returns the fd, which the caller owns, or
  * -errno after a message: -EPERM (CAP_NET_RAW), -ENODEV, -EMFILE.

@@ -50,6 +50,7 @@ static void header_fill(struct umem_header *header, const struct umem_opts *opts
 		.tx_metadata_len = opts->tx_metadata_len,
 		.ring_size = opts->ring_size,
 		.fill_size = opts->fill_size,
+		.unaligned = opts->unaligned,
 	};
 }
 

@@ -19,8 +19,9 @@
 
 struct umem_opts {
 	uint32_t frames;
-	uint32_t frame_size;	  /* bytes; a power of two, 2048 to the page size */
-	uint32_t headroom;	  /* bytes between the kernel's 256 and a received frame; with
+	uint32_t frame_size; /* bytes, 2048 to the page size; a power of two unless unaligned */
+	bool unaligned;	     /* the kernel shall take chunks at any address */
+	uint32_t headroom;   /* bytes between the kernel's 256 and a received frame; with
 				   * them less than the frame size */
 	uint32_t tx_metadata_len; /* bytes of TX metadata before a sent frame, a multiple of
 				   * 8 below 256 (since Linux 6.8); 0: none */
@@ -44,6 +45,7 @@ struct umem_header {
 	uint32_t tx_metadata_len;
 	uint32_t ring_size; /* the kernel does not tell the size of a bound socket's rings */
 	uint32_t fill_size;
+	uint32_t unaligned; /* 1: registered with XDP_UMEM_UNALIGNED_CHUNK_FLAG */
 };
 
 struct umem {
@@ -52,7 +54,7 @@ struct umem {
 	ledger_entry *ledger;
 	uint8_t *frames;
 	uint64_t frames_bytes;
-	uint32_t frame_shift; /* log2 of the frame size */
+	uint32_t frame_shift; /* log2 of the frame size, if that is a power of two */
 };
 
 /* Bytes that registering such a UMEM once counts against RLIMIT_MEMLOCK: its frames. Any thread. */
