@@ -14,10 +14,11 @@ COLUMNS = re.compile(r"\s+pps\s+pkts\s+(\d+\.\d\d)\s*")
 ROW = re.compile(r"(rx|tx)\s+(\d+)\s+(\d+)\s*")
 SOCKET = {
     "interface": str, "queue": int, "mode": str, "attach": str, "zero_copy": bool,
-    "need_wakeup": bool, "rx_packets": int, "rx_bytes": int, "tx_packets": int, "tx_bytes": int,
+    "need_wakeup": bool, "busy_poll": str, "rx_packets": int, "rx_bytes": int, "tx_packets": int,
+    "tx_bytes": int, "rx_descriptors": int, "tx_descriptors": int, "partial_checksums": int,
     "drops": dict, "rx_dropped": int, "rx_invalid_descs": int, "tx_invalid_descs": int,
     "rx_ring_full": int, "rx_fill_ring_empty_descs": int, "tx_ring_empty_descs": int,
-    "fill": int, "rx": int, "tx": int, "completion": int,
+    "oversize": int, "calls": dict, "fill": int, "rx": int, "tx": int, "completion": int,
 }
 PROGRAM = {"interface": str, "seen": int, "passed": int, "unexplained": int}
 WORKER = {name: int for name in ("cpu", "total", "pool", "kernel", "lost", "reclaimed", "balance")}
