@@ -14,6 +14,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "ctl/irq.h"
 #include "ctl/output.h"
 #include "ctl/report.h"
 #include "fwd/mode.h"
@@ -41,6 +42,7 @@ struct daemon {
 	struct report report[2]; /* the newest and the one before */
 	unsigned newest;
 	struct output output; /* standard output */
+	struct irq irq;	      /* -I */
 	bool alarmed;	      /* unexplained frames were reported */
 	uint64_t start_ns, reported_ns;
 	int status; /* exit status */
@@ -333,6 +335,11 @@ static const struct report *collect(struct daemon *daemon, bool final)
 	collect_programs(daemon, report, final);
 	report->workers = daemon->workers;
 	report->mode = daemon->mode;
+	report->frags = daemon->conf->frags;
+	report->extra_stats = daemon->conf->extra_stats;
+	report->app_stats = daemon->conf->app_stats;
+	report->irq = daemon->conf->irq_string[0];
+	report->irqs = irq_read(&daemon->irq);
 	now_ns = clock_now_ns();
 	report->elapsed_ns = now_ns - daemon->start_ns;
 	report->interval_ns = now_ns - daemon->reported_ns;
@@ -345,16 +352,21 @@ static const struct report *collect(struct daemon *daemon, bool final)
 #define REPORT_WAIT_MS 10
 #define FINAL_WAIT_MS  300
 
-/* Puts a report on standard output. One that takes no more ends the daemon. */
+/* Puts a report on standard output. One that takes no more ends the daemon. Quiet, it is collected all
+ * the same: frames that nobody has are a warning, not a report. */
 static void report_now(struct daemon *daemon, bool final)
 {
 	const struct report *report = collect(daemon, final);
 	const struct report *before = &daemon->report[!daemon->newest];
 	char *text = NULL;
 	size_t len = 0;
-	FILE *memory = open_memstream(&text, &len);
-	int err = memory ? 0 : -errno;
+	FILE *memory;
+	int err;
 
+	if (daemon->conf->quiet)
+		return;
+	memory = open_memstream(&text, &len);
+	err = memory ? 0 : -errno;
 	if (memory) {
 		if (daemon->conf->json)
 			err = report_json(memory, report);
@@ -666,6 +678,8 @@ int daemon_run(const struct conf *conf)
 	} else {
 		err = opener_check();
 	}
+	if (!err)
+		err = irq_find(&daemon->irq, conf->irq_string);
 	if (!err)
 		err = survey_host(&daemon->survey, conf, daemon->mode);
 	if (!err) {

@@ -18,3 +18,39 @@ uint64_t report_unexplained(const struct report *report, const struct report_pro
 	}
 	return seen_before > explained ? seen_before - explained : 0;
 }
+
+uint64_t report_oversize(const struct report *report, const struct report_socket *socket)
+{
+	const struct xsk_stats *stats = &socket->stats;
+
+	if (socket->zero_copy || report->frags ||
+	    stats->rx_dropped < stats->rx_fill_ring_empty_descs)
+		return 0;
+	return stats->rx_dropped - stats->rx_fill_ring_empty_descs;
+}
+
+struct cycle_counts report_cycle(const struct report *report)
+{
+	struct cycle_counts all = { .min_ns = UINT64_MAX };
+
+	for (unsigned i = 0; i < report->workers; i++) {
+		const struct cycle_counts *one = &report->worker[i].counts.cycle;
+
+		if (one->period_ns)
+			all.period_ns = one->period_ns;
+		if (!one->cycles)
+			continue;
+		if (one->min_ns < all.min_ns)
+			all.min_ns = one->min_ns;
+		if (one->max_ns > all.max_ns)
+			all.max_ns = one->max_ns;
+		all.sum_ns += one->sum_ns;
+		all.cycles += one->cycles;
+	}
+	return all;
+}
+
+uint64_t report_cycle_average_ns(const struct cycle_counts *cycle)
+{
+	return cycle->cycles ? cycle->sum_ns / cycle->cycles : 0;
+}

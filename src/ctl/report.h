@@ -10,10 +10,18 @@
 #include "fwd/stats.h"
 #include "xdp/xsk.h"
 
+/* Whether the poller runs the driver's NAPI from its own calls. */
+enum report_busy_poll {
+	REPORT_BUSY_POLL_OFF, /* not asked for */
+	REPORT_BUSY_POLL_ON,
+	REPORT_BUSY_POLL_NOT_EFFECTIVE, /* asked for, and the kernel or the device does not do it */
+};
+
 struct report_socket {
 	const char *interface;
 	unsigned queue;
 	bool native, zero_copy, need_wakeup, poll; /* as they are, not as asked */
+	enum report_busy_poll busy_poll;
 	const struct queue_counts *counts;
 	struct xsk_stats stats;
 };
@@ -35,6 +43,11 @@ struct report {
 	uint64_t elapsed_ns;  /* since start */
 	uint64_t interval_ns; /* since the previous report */
 	bool current;	      /* every worker's counts are of now */
+	bool frags;	      /* a packet may take several descriptors */
+	bool extra_stats;     /* rows of the sockets' own statistics are wanted */
+	bool app_stats;	      /* rows of calls and cycles are wanted */
+	bool irq;	      /* irqs counts an interrupt */
+	uint64_t irqs;	      /* since start */
 	unsigned sockets, programs, workers;
 	struct report_socket *socket;
 	struct report_program *program;
@@ -50,6 +63,19 @@ struct report {
  */
 uint64_t report_unexplained(const struct report *report, const struct report_program *program,
 			    uint64_t seen_before);
+
+/*
+ * Frames dropped for being larger than a chunk has room for. The kernel counts them in rx_dropped
+ * only; in copy mode without multi-buffer every other frame in there met an empty fill ring and is
+ * counted for that too. Elsewhere it cannot be told: 0.
+ */
+uint64_t report_oversize(const struct report *report, const struct report_socket *socket);
+
+/* The cycles of all workers together: the least, the sum, the most. period_ns is 0 if none has any. */
+struct cycle_counts report_cycle(const struct report *report);
+
+/* The mean of sum_ns, 0 before the first cycle. */
+uint64_t report_cycle_average_ns(const struct cycle_counts *cycle);
 
 /* xdpsock's rows, rates over the interval; `before` holds the totals of the previous report, NULL
  * for none. Returns 0, or -errno if the stream did not take them. */

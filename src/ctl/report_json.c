@@ -21,6 +21,44 @@ static json_t *drops_json(const struct queue_counts *counts)
 	return object;
 }
 
+static json_t *calls_json(const struct queue_counts *counts)
+{
+	static const char *const names[CALL_COUNTS] = {
+		[CALL_RX_EMPTY] = "rx_empty", [CALL_FILL_FAIL] = "fill_fail",
+		[CALL_COPY_TX] = "copy_tx",   [CALL_WAKE_TX] = "wake_tx",
+		[CALL_POLL] = "poll",
+	};
+	json_t *object = json_object();
+
+	for (int i = 0; i < CALL_COUNTS; i++)
+		json_object_set_new(object, names[i], integer(counts->calls[i]));
+	return object;
+}
+
+static const char *busy_poll_name(enum report_busy_poll busy_poll)
+{
+	switch (busy_poll) {
+	case REPORT_BUSY_POLL_ON:
+		return "on";
+	case REPORT_BUSY_POLL_NOT_EFFECTIVE:
+		return "not effective";
+	default:
+		return "off";
+	}
+}
+
+static json_t *cycle_json(const struct cycle_counts *cycle)
+{
+	json_t *object = json_object();
+
+	json_object_set_new(object, "period_ns", integer(cycle->period_ns));
+	json_object_set_new(object, "min_ns", integer(cycle->cycles ? cycle->min_ns : 0));
+	json_object_set_new(object, "average_ns", integer(report_cycle_average_ns(cycle)));
+	json_object_set_new(object, "max_ns", integer(cycle->max_ns));
+	json_object_set_new(object, "cycles", integer(cycle->cycles));
+	return object;
+}
+
 static json_t *socket_json(const struct report *report, const struct report_socket *socket)
 {
 	const struct queue_counts *counts = socket->counts;
@@ -33,10 +71,14 @@ static json_t *socket_json(const struct report *report, const struct report_sock
 	json_object_set_new(object, "attach", json_string(socket->native ? "native" : "skb"));
 	json_object_set_new(object, "zero_copy", json_boolean(socket->zero_copy));
 	json_object_set_new(object, "need_wakeup", json_boolean(socket->need_wakeup));
+	json_object_set_new(object, "busy_poll", json_string(busy_poll_name(socket->busy_poll)));
 	json_object_set_new(object, "rx_packets", integer(counts->rx_packets));
 	json_object_set_new(object, "rx_bytes", integer(counts->rx_bytes));
 	json_object_set_new(object, "tx_packets", integer(counts->tx_packets));
 	json_object_set_new(object, "tx_bytes", integer(counts->tx_bytes));
+	json_object_set_new(object, "rx_descriptors", integer(counts->rx_descriptors));
+	json_object_set_new(object, "tx_descriptors", integer(counts->tx_descriptors));
+	json_object_set_new(object, "partial_checksums", integer(counts->partial_checksums));
 	json_object_set_new(object, "drops", drops_json(counts));
 	json_object_set_new(object, "rx_dropped", integer(stats->rx_dropped));
 	json_object_set_new(object, "rx_invalid_descs", integer(stats->rx_invalid_descs));
@@ -45,6 +87,8 @@ static json_t *socket_json(const struct report *report, const struct report_sock
 	json_object_set_new(object, "rx_fill_ring_empty_descs",
 			    integer(stats->rx_fill_ring_empty_descs));
 	json_object_set_new(object, "tx_ring_empty_descs", integer(stats->tx_ring_empty_descs));
+	json_object_set_new(object, "oversize", integer(report_oversize(report, socket)));
+	json_object_set_new(object, "calls", calls_json(counts));
 	json_object_set_new(object, "fill", integer(counts->fill));
 	json_object_set_new(object, "rx", integer(counts->rx));
 	json_object_set_new(object, "tx", integer(counts->tx));
@@ -75,6 +119,8 @@ static json_t *worker_json(const struct report_worker *worker)
 	json_object_set_new(object, "lost", integer(worker_counts_lost(counts)));
 	json_object_set_new(object, "reclaimed", integer(counts->reclaimed));
 	json_object_set_new(object, "balance", json_integer(worker_counts_balance(counts)));
+	if (counts->cycle.period_ns)
+		json_object_set_new(object, "cycle", cycle_json(&counts->cycle));
 	return object;
 }
 
@@ -95,6 +141,8 @@ int report_json(FILE *out, const struct report *report)
 	json_object_set_new(root, "sockets", sockets);
 	json_object_set_new(root, "programs", programs);
 	json_object_set_new(root, "workers", workers);
+	if (report->irq)
+		json_object_set_new(root, "irqs", integer(report->irqs));
 	/* jansson hands every failed allocation down as NULL, to the root at last. */
 	if (!root ||
 	    json_dumpf(root, out, JSON_COMPACT | JSON_PRESERVE_ORDER | JSON_REAL_PRECISION(9)))

@@ -6,7 +6,7 @@ import time
 
 import frames
 import pytest
-from daemon import total
+from daemon import REPOSITORY, total
 from lab import SLOWNESS
 
 HEAD = re.compile(r" sock(\d+)@d0:(\d+) (rxdrop|txonly|l2fwd) (xdp-drv |xdp-skb )(poll\(\) )?")
@@ -14,11 +14,13 @@ COLUMNS = re.compile(r"\s+pps\s+pkts\s+(\d+\.\d\d)\s*")
 ROW = re.compile(r"(rx|tx)\s+(\d+)\s+(\d+)\s*")
 SOCKET = {
     "interface": str, "queue": int, "mode": str, "attach": str, "zero_copy": bool,
-    "need_wakeup": bool, "rx_packets": int, "rx_bytes": int, "tx_packets": int, "tx_bytes": int,
+    "need_wakeup": bool, "busy_poll": str, "rx_packets": int, "rx_bytes": int, "tx_packets": int,
+    "tx_bytes": int, "rx_descriptors": int, "tx_descriptors": int, "partial_checksums": int,
     "drops": dict, "rx_dropped": int, "rx_invalid_descs": int, "tx_invalid_descs": int,
     "rx_ring_full": int, "rx_fill_ring_empty_descs": int, "tx_ring_empty_descs": int,
-    "fill": int, "rx": int, "tx": int, "completion": int,
+    "oversize": int, "calls": dict, "fill": int, "rx": int, "tx": int, "completion": int,
 }
+CALLS = {name: int for name in ("rx_empty", "fill_fail", "copy_tx", "wake_tx", "poll")}
 PROGRAM = {"interface": str, "seen": int, "passed": int, "unexplained": int}
 WORKER = {name: int for name in ("cpu", "total", "pool", "kernel", "lost", "reclaimed", "balance")}
 
@@ -105,6 +107,12 @@ def test_interval_is_the_one_asked_for(rig1, millraced):
     assert final["seconds"] == pytest.approx(5, abs=0.7 * SLOWNESS)
 
 
+def test_every_field_of_the_json_report_is_documented():
+    text = (REPOSITORY / "docs/report-json.md").read_text()
+    for name in ("seconds", *SOCKET, *CALLS, *PROGRAM, *WORKER):
+        assert f"`{name}`" in text, name
+
+
 def check_types(record, schema):
     assert set(record) == set(schema)
     for key, kind in schema.items():
@@ -136,6 +144,7 @@ def test_json_lines_have_the_documented_fields(rig2, millraced, attach, flags, n
             assert socket["attach"] == attach
             assert socket["mode"] == name
             assert all(type(count) is int for count in socket["drops"].values())
+            check_types(socket["calls"], CALLS)
         for program in record["programs"]:
             check_types(program, PROGRAM)
         for worker in record["workers"]:
