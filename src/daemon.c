@@ -12,6 +12,7 @@
 #include <systemd/sd-event.h>
 #include <unistd.h>
 
+#include "advice.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "ctl/output.h"
@@ -422,19 +423,37 @@ static int on_done(sd_event_source *source, int fd, uint32_t events, void *conte
 	return daemon->done >= daemon->workers ? sd_event_exit(daemon->loop, 0) : 0;
 }
 
-static void on_gone(int ifindex, void *context)
+static void on_gone(struct daemon *daemon, const struct netdev *netdev)
+{
+	log_error("%s: the device is gone (deleted, or moved to another network namespace)",
+		  netdev->name);
+	daemon->status = 1;
+	sd_event_exit(daemon->loop, 0);
+}
+
+/* One warning a change: an interface's every change is an event, most of them not of its MTU. */
+static void on_mtu(const struct daemon *daemon, struct netdev *netdev, uint32_t mtu)
+{
+	if (netdev->mtu == mtu)
+		return;
+	netdev->mtu = mtu;
+	if (daemon->mode->receives && mtu > advice_mtu_limit(daemon->conf))
+		advice_mtu(daemon->conf, netdev, false);
+}
+
+static void on_netdev(const struct netdev_event *event, void *context)
 {
 	struct daemon *daemon = context;
 
 	for (unsigned i = 0; i < daemon->ports; i++) {
-		const struct netdev *netdev = &daemon->port[i].netdev;
+		struct netdev *netdev = &daemon->port[i].netdev;
 
-		if (netdev->ifindex != ifindex)
+		if (netdev->ifindex != event->ifindex)
 			continue;
-		log_error("%s: the device is gone (deleted, or moved to another network namespace)",
-			  netdev->name);
-		daemon->status = 1;
-		sd_event_exit(daemon->loop, 0);
+		if (event->gone)
+			on_gone(daemon, netdev);
+		else if (event->mtu)
+			on_mtu(daemon, netdev, event->mtu);
 	}
 }
 
@@ -443,11 +462,12 @@ static int on_link_event(sd_event_source *source, int fd, uint32_t events, void 
 	struct daemon *daemon = context;
 
 	(void)source, (void)events;
-	if (netdev_watch_read(fd, on_gone, context) != -ENOBUFS)
+	if (netdev_watch_read(fd, on_netdev, context) != -ENOBUFS)
 		return 0;
 	for (unsigned i = 0; i < daemon->ports; i++) {
-		if (!netdev_exists(daemon->port[i].netdev.ifindex))
-			on_gone(daemon->port[i].netdev.ifindex, context);
+		struct netdev_event event = netdev_look(daemon->port[i].netdev.ifindex);
+
+		on_netdev(&event, context);
 	}
 	return 0;
 }
@@ -498,6 +518,8 @@ static int run(struct daemon *daemon)
 	if (err)
 		return err;
 	announce(daemon);
+	if (daemon->mode->receives && daemon->mode->sends)
+		advice_at_start(daemon->port, daemon->ports);
 	log_info("forwarding");
 	daemon->start_ns = daemon->reported_ns = clock_now_ns();
 	err = sd_event_loop(daemon->loop);

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 /* How long a reader of standard error may take for a line before it goes without. */
@@ -56,11 +57,26 @@ const char *err_text(int err)
 	return text ? text : "no description";
 }
 
+/* Twice the present limit is a first thing to try; below 64 nothing of ours fits. */
+static const char *nofile_advice(void)
+{
+	static _Thread_local char text[96];
+	struct rlimit limit = { 0 };
+	unsigned long long now;
+
+	getrlimit(RLIMIT_NOFILE, &limit);
+	now = limit.rlim_cur;
+	snprintf(text, sizeof(text),
+		 "; RLIMIT_NOFILE is %llu: raise it (`ulimit -n %llu`, LimitNOFILE=)", now,
+		 now < 32 ? 64 : 2 * now);
+	return text;
+}
+
 const char *err_advice(int err)
 {
 	switch (abs(err)) {
 	case EMFILE:
-		return "; raise the limit on open files (ulimit -n)";
+		return nofile_advice();
 	case ENFILE:
 		return "; raise the host's limit on open files (fs.file-max)";
 	default:

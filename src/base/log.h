@@ -20,8 +20,8 @@ void log_write(enum log_level level, const char *format, ...) __attribute__((for
 #define log_info(...)	 log_write(LOG_LEVEL_INFO, __VA_ARGS__)
 
 /* For a positive or negative errno, as "EMFILE (Too many open files)" and, where there is something to
- * type against it whatever was tried, "; raise the limit on open files (ulimit -n)". Static text; any
- * thread. */
+ * type against it whatever was tried, "; RLIMIT_NOFILE is 16: raise it (`ulimit -n 64`, LimitNOFILE=)".
+ * Any thread; the advice is valid until that thread asks for the next. */
 #define ERR_FORMAT    "%s (%s)%s"
 #define ERR_ARGS(err) err_name(err), err_text(err), err_advice(err)
 const char *err_name(int err);
