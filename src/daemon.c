@@ -98,13 +98,14 @@ static int attach_ports(struct daemon *daemon)
 
 	for (unsigned i = 0; i < daemon->ports; i++) {
 		struct port *port = &daemon->port[i];
-		struct opener_attach request = {
+		struct prog_opts opts = {
 			.ifname = port->netdev.name,
 			.ifindex = port->netdev.ifindex,
 			.queues = port->netdev.rx_queues,
 			.attach = attach_of[daemon->conf->attach],
+			.replace = daemon->conf->replace,
 		};
-		int err = opener_attach(&request, &port->prog);
+		int err = opener_attach(&opts, &port->prog);
 
 		if (err)
 			return err;

@@ -14,9 +14,10 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/signals.h"
 #include "xdp/uapi.h"
 
-int opener_check(void)
+static int check_capabilities(void)
 {
 	static const struct {
 		unsigned capability;
@@ -48,6 +49,39 @@ int opener_check(void)
 	return -EPERM;
 }
 
+/* `where` names interface and queue, if it is about one, with a colon and a blank. */
+static void socket_failed(const char *where, int err)
+{
+	if (err == -EPERM || err == -EACCES)
+		log_error("%snot allowed to make an AF_XDP socket: " ERR_FORMAT
+			  "; a seccomp filter, an LSM or a user namespace forbids it in spite of "
+			  "CAP_NET_RAW",
+			  where, ERR_ARGS(err));
+	else if (err == -EAFNOSUPPORT)
+		log_error("%sno AF_XDP: " ERR_FORMAT "; the kernel needs CONFIG_XDP_SOCKETS, a "
+			  "systemd unit AF_XDP in RestrictAddressFamilies=",
+			  where, ERR_ARGS(err));
+	else
+		log_error("%sno AF_XDP socket: " ERR_FORMAT, where, ERR_ARGS(err));
+}
+
+int opener_check(void)
+{
+	int err = check_capabilities();
+	int fd;
+
+	if (err)
+		return err;
+	fd = socket(AF_XDP, SOCK_RAW | SOCK_CLOEXEC, 0);
+	if (fd < 0) {
+		err = -errno;
+		socket_failed("", err);
+		return err;
+	}
+	close(fd);
+	return 0;
+}
+
 int opener_memlock(uint64_t bytes)
 {
 	struct rlimit limit, wish = { bytes, bytes };
@@ -72,30 +106,17 @@ int opener_memlock(uint64_t bytes)
 	return -ENOBUFS;
 }
 
-int opener_attach(const struct opener_attach *request, struct prog *prog)
+int opener_attach(const struct prog_opts *opts, struct prog *prog)
 {
-	return prog_open(prog, request->ifname, request->ifindex, request->queues, request->attach);
-}
-
-static void socket_failed(const char *ifname, uint32_t queue, int err)
-{
-	if (err == -EPERM || err == -EACCES)
-		log_error("%s q%u: not allowed to make an AF_XDP socket: " ERR_FORMAT
-			  "; run as root or with CAP_NET_RAW",
-			  ifname, queue, ERR_ARGS(err));
-	else if (err == -EAFNOSUPPORT)
-		log_error("%s q%u: no AF_XDP: " ERR_FORMAT
-			  "; the kernel needs CONFIG_XDP_SOCKETS, a "
-			  "systemd unit AF_XDP in RestrictAddressFamilies=",
-			  ifname, queue, ERR_ARGS(err));
-	else
-		log_error("%s q%u: no AF_XDP socket: " ERR_FORMAT, ifname, queue, ERR_ARGS(err));
+	return prog_open(prog, opts);
 }
 
 static void register_failed(const char *ifname, uint32_t queue, uint64_t bytes, int err)
 {
 	struct rlimit limit = { 0 };
 
+	if (err == -ECANCELED)
+		return; /* asked to end, nothing wrong */
 	getrlimit(RLIMIT_MEMLOCK, &limit);
 	if (err == -ENOBUFS)
 		log_error(
@@ -104,9 +125,14 @@ static void register_failed(const char *ifname, uint32_t queue, uint64_t bytes, 
 			"or lower --ring-size",
 			ifname, queue, (unsigned long long)bytes,
 			(unsigned long long)limit.rlim_cur);
+	else if (err == -EPERM || err == -EACCES)
+		log_error("%s q%u: not allowed to register frames (XDP_UMEM_REG): " ERR_FORMAT
+			  "; a seccomp filter or an LSM forbids setsockopt()",
+			  ifname, queue, ERR_ARGS(err));
 	else
-		log_error("%s q%u: the kernel refuses %llu bytes of frames: " ERR_FORMAT, ifname,
-			  queue, (unsigned long long)bytes, ERR_ARGS(err));
+		log_error("%s q%u: the kernel refuses %llu bytes of frames: " ERR_FORMAT
+			  "; fewer by --ring-size or --frames-per-queue may do",
+			  ifname, queue, (unsigned long long)bytes, ERR_ARGS(err));
 }
 
 /* The kernel un-accounts a closed socket's memory in deferred work, 10 to 50 ms later here. */
@@ -131,6 +157,8 @@ static int register_umem(int fd, const struct umem *umem)
 
 		if (err != -ENOBUFS || clock_now_ns() - start_ns > UNACCOUNT_NS)
 			return err;
+		if (signals_end_asked())
+			return -ECANCELED;
 		usleep(UNACCOUNT_NAP_US);
 	}
 	return 0;
@@ -142,8 +170,11 @@ int opener_socket(const char *ifname, uint32_t queue, const struct umem *umem)
 	int err;
 
 	if (fd < 0) {
+		char where[64];
+
 		err = -errno;
-		socket_failed(ifname, queue, err);
+		snprintf(where, sizeof(where), "%s q%u: ", ifname, queue);
+		socket_failed(where, err);
 		return err;
 	}
 	err = umem ? register_umem(fd, umem) : 0;
