@@ -65,6 +65,7 @@ static struct umem_opts umem_opts_of(const struct daemon *daemon)
 		.fill_size = 2 * conf->ring_size,
 		.numa_node = daemon->port[0].netdev.numa_node,
 		.huge_pages = conf->huge_pages,
+		.shortage_said = daemon->workers && daemon->umem[daemon->workers - 1].shortage_said,
 	};
 }
 
