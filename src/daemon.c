@@ -15,6 +15,7 @@
 #include "advice.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/signals.h"
 #include "ctl/output.h"
 #include "ctl/report.h"
 #include "fwd/mode.h"
@@ -53,6 +54,13 @@ static struct lane *lane_of(struct daemon *daemon, unsigned worker, unsigned por
 }
 
 /* --- opening --- */
+
+/* Asked between any two steps that take time or change something: a signal to end is no reason to
+ * first open everything. */
+static int go_on(void)
+{
+	return signals_end_asked() ? -ECANCELED : 0;
+}
 
 static struct umem_opts umem_opts_of(const struct daemon *daemon)
 {
@@ -106,8 +114,10 @@ static int attach_ports(struct daemon *daemon)
 			.attach = attach_of[daemon->conf->attach],
 			.replace = daemon->conf->replace,
 		};
-		int err = opener_attach(&opts, &port->prog);
+		int err = go_on();
 
+		if (!err)
+			err = opener_attach(&opts, &port->prog);
 		if (err)
 			return err;
 		if (!daemon->mode->promiscuous)
@@ -150,8 +160,10 @@ static int open_lanes(struct daemon *daemon, struct worker *worker)
 			.peers = lane_of(daemon, daemon->workers, 0),
 			.peer_count = i,
 		};
-		int err = lane_open(lane_of(daemon, daemon->workers, i), &opts);
+		int err = go_on();
 
+		if (!err)
+			err = lane_open(lane_of(daemon, daemon->workers, i), &opts);
 		if (err)
 			return err;
 	}
@@ -200,11 +212,15 @@ static int open_all(struct daemon *daemon)
 		log_error("not enough memory or files: " ERR_FORMAT, ERR_ARGS(err));
 		return err;
 	}
-	err = opener_memlock(umem_locked_bytes(&umem_opts) * daemon->survey.queues.count);
+	err = go_on();
+	if (!err)
+		err = opener_memlock(umem_locked_bytes(&umem_opts) * daemon->survey.queues.count);
 	if (!err)
 		err = attach_ports(daemon);
 	while (!err && daemon->workers < daemon->survey.queues.count)
 		err = open_worker(daemon);
+	if (!err)
+		err = go_on();
 	if (!err && !daemon->conf->keep_privileges)
 		err = opener_drop_privileges();
 	return err;
@@ -514,7 +530,9 @@ static int run(struct daemon *daemon)
 		log_error("no event loop: " ERR_FORMAT, ERR_ARGS(err));
 		return err;
 	}
-	err = start_workers(daemon);
+	err = go_on();
+	if (!err)
+		err = start_workers(daemon);
 	if (!err)
 		err = open_slots(daemon);
 	if (err)
@@ -643,6 +661,8 @@ int daemon_run(const struct conf *conf)
 	} else {
 		err = opener_check();
 	}
+	if (!err)
+		err = go_on();
 	if (!err)
 		err = survey_host(&daemon->survey, conf, daemon->mode);
 	if (!err) {
