@@ -90,8 +90,7 @@ void advice_oversize(const struct port *port, uint64_t frames, unsigned room)
 	log_warning("%s: %llu frames larger than the %u bytes a chunk has room for were dropped; "
 		    "start with -F%s, or `ip link set dev %s mtu %u` here and on the far end",
 		    name, (unsigned long long)frames, room,
-		    room < FRAME_SIZE_MAX - 256 ? " or a larger -f" : "", name,
-		    room - HEADERS_MAX);
+		    room < FRAME_SIZE_MAX - 256 ? " or a larger -f" : "", name, room - HEADERS_MAX);
 }
 
 static uint32_t mtu_limit(const struct conf *conf, unsigned frame_size)
@@ -116,12 +115,12 @@ void advice_mtu(const struct conf *conf, const struct netdev *netdev, bool at_st
 	if (at_start)
 		log_error("%s: MTU %u does not fit frames of %u bytes, which take up to %u; start "
 			  "with -F (any MTU)%s, or `ip link set dev %s mtu %u`",
-			  netdev->name, netdev->mtu, conf->frame_size, limit, larger,
-			  netdev->name, limit);
+			  netdev->name, netdev->mtu, conf->frame_size, limit, larger, netdev->name,
+			  limit);
 	else
 		log_warning("%s: MTU is %u now, and frames of %u bytes take up to %u: larger "
 			    "packets are dropped; `ip link set dev %s mtu %u`, or start with -F "
 			    "(any MTU)%s",
-			    netdev->name, netdev->mtu, conf->frame_size, limit, netdev->name,
-			    limit, larger);
+			    netdev->name, netdev->mtu, conf->frame_size, limit, netdev->name, limit,
+			    larger);
 }

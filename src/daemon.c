@@ -209,7 +209,7 @@ static int open_all(struct daemon *daemon)
 	daemon->done_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	err = daemon->done_fd < 0 ? -errno : allocate(daemon);
 	if (err) {
-		log_error("not enough memory or files: " ERR_FORMAT, ERR_ARGS(err));
+		log_error("no memory or files to start with: " ERR_FORMAT, ERR_SANDBOX_ARGS(err));
 		return err;
 	}
 	err = go_on();
@@ -380,7 +380,7 @@ static int open_slots(struct daemon *daemon)
 				continue;
 			log_error("%s q%u: the socket is not taken into the XSKMAP: " ERR_FORMAT,
 				  daemon->port[j].netdev.name, daemon->worker[i]->number,
-				  ERR_ARGS(err));
+				  ERR_SANDBOX_ARGS(err));
 			return err;
 		}
 	}
@@ -396,7 +396,7 @@ static int start_workers(struct daemon *daemon)
 		if (!err)
 			continue;
 		log_error("queue %u: no thread on CPU %u: " ERR_FORMAT, daemon->worker[i]->number,
-			  daemon->worker[i]->cpu, ERR_ARGS(err));
+			  daemon->worker[i]->cpu, ERR_SANDBOX_ARGS(err));
 		return err;
 	}
 	return 0;
@@ -527,7 +527,7 @@ static int run(struct daemon *daemon)
 	int err = open_loop(daemon);
 
 	if (err) {
-		log_error("no event loop: " ERR_FORMAT, ERR_ARGS(err));
+		log_error("no event loop: " ERR_FORMAT, ERR_SANDBOX_ARGS(err));
 		return err;
 	}
 	err = go_on();
@@ -657,7 +657,7 @@ int daemon_run(const struct conf *conf)
 	daemon->watch_fd = netdev_watch_open();
 	if (daemon->watch_fd < 0) {
 		err = daemon->watch_fd;
-		log_error("link events cannot be watched: " ERR_FORMAT, ERR_ARGS(err));
+		log_error("link events cannot be watched: " ERR_FORMAT, ERR_SANDBOX_ARGS(err));
 	} else {
 		err = opener_check();
 	}

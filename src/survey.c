@@ -51,7 +51,7 @@ static int query_port(struct survey *survey, unsigned index)
 	if (err == -ENODEV)
 		no_such_interface(name);
 	else if (err)
-		log_error("%s: cannot be looked up: " ERR_FORMAT, name, ERR_ARGS(err));
+		log_error("%s: cannot be looked up: " ERR_FORMAT, name, ERR_SANDBOX_ARGS(err));
 	for (unsigned i = 0; !err && i < index; i++) {
 		if (survey->netdev[i].ifindex != netdev->ifindex)
 			continue;

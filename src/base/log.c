@@ -83,3 +83,19 @@ const char *err_advice(int err)
 		return "";
 	}
 }
+
+const char *err_sandbox_advice(int err)
+{
+	switch (abs(err)) {
+	case EPERM:
+	case EACCES:
+	case ENOSYS:
+		return "; a seccomp filter (systemd: SystemCallFilter=) or an LSM forbids it in spite "
+		       "of the capabilities";
+	case EAFNOSUPPORT:
+		return "; the kernel lacks this kind of socket, or a systemd unit it in "
+		       "RestrictAddressFamilies= (AF_NETLINK AF_PACKET AF_XDP)";
+	default:
+		return err_advice(err);
+	}
+}

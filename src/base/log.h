@@ -27,3 +27,7 @@ void log_write(enum log_level level, const char *format, ...) __attribute__((for
 const char *err_name(int err);
 const char *err_text(int err);
 const char *err_advice(int err);
+
+/* The same for a call that, once the capabilities are there, only a sandbox refuses: names that. */
+#define ERR_SANDBOX_ARGS(err) err_name(err), err_text(err), err_sandbox_advice(err)
+const char *err_sandbox_advice(int err);

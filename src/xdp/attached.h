@@ -22,7 +22,7 @@ struct attached {
 	enum attached_mode mode;
 	/* From here on by attached_find_holder(). */
 	uint32_t link_id; /* of the bpf_link that holds it; 0: attached by netlink, or not told */
-	pid_t holder;	  /* a process that has the link or else the program open; 0: none is known */
+	pid_t holder; /* a process that has the link or else the program open; 0: none is known */
 	bool holder_has_link;
 	char holder_name[ATTACHED_NAME_SIZE];
 };

@@ -193,7 +193,9 @@ int netdev_query(const char *name, struct netdev *netdev)
 	err = ask_link(&request, parse_link, netdev);
 	if (err)
 		return err;
-	fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	/* Any socket takes the ioctls; this kind is needed anyway, so that a sandbox need not allow
+	 * another. */
+	fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE);
 	if (fd < 0)
 		return -errno;
 	query_queues(fd, netdev);

@@ -52,17 +52,12 @@ static int check_capabilities(void)
 /* `where` names interface and queue, if it is about one, with a colon and a blank. */
 static void socket_failed(const char *where, int err)
 {
-	if (err == -EPERM || err == -EACCES)
-		log_error("%snot allowed to make an AF_XDP socket: " ERR_FORMAT
-			  "; a seccomp filter, an LSM or a user namespace forbids it in spite of "
-			  "CAP_NET_RAW",
-			  where, ERR_ARGS(err));
-	else if (err == -EAFNOSUPPORT)
+	if (err == -EAFNOSUPPORT)
 		log_error("%sno AF_XDP: " ERR_FORMAT "; the kernel needs CONFIG_XDP_SOCKETS, a "
 			  "systemd unit AF_XDP in RestrictAddressFamilies=",
 			  where, ERR_ARGS(err));
 	else
-		log_error("%sno AF_XDP socket: " ERR_FORMAT, where, ERR_ARGS(err));
+		log_error("%sno AF_XDP socket: " ERR_FORMAT, where, ERR_SANDBOX_ARGS(err));
 }
 
 int opener_check(void)
@@ -125,14 +120,12 @@ static void register_failed(const char *ifname, uint32_t queue, uint64_t bytes, 
 			"or lower --ring-size",
 			ifname, queue, (unsigned long long)bytes,
 			(unsigned long long)limit.rlim_cur);
-	else if (err == -EPERM || err == -EACCES)
-		log_error("%s q%u: not allowed to register frames (XDP_UMEM_REG): " ERR_FORMAT
-			  "; a seccomp filter or an LSM forbids setsockopt()",
-			  ifname, queue, ERR_ARGS(err));
 	else
-		log_error("%s q%u: the kernel refuses %llu bytes of frames: " ERR_FORMAT
-			  "; fewer by --ring-size or --frames-per-queue may do",
-			  ifname, queue, (unsigned long long)bytes, ERR_ARGS(err));
+		log_error(
+			"%s q%u: the kernel refuses %llu bytes of frames (XDP_UMEM_REG): " ERR_FORMAT
+			"%s",
+			ifname, queue, (unsigned long long)bytes, ERR_SANDBOX_ARGS(err),
+			err == -ENOMEM ? "; lower --ring-size or --frames-per-queue" : "");
 }
 
 /* The kernel un-accounts a closed socket's memory in deferred work, 10 to 50 ms later here. */
@@ -197,8 +190,7 @@ int opener_promiscuous(const char *ifname, int ifindex)
 	    !setsockopt(fd, SOL_PACKET, PACKET_ADD_MEMBERSHIP, &request, sizeof(request)))
 		return fd;
 	err = -errno;
-	log_error("%s: cannot be made promiscuous: " ERR_FORMAT "; this needs CAP_NET_RAW", ifname,
-		  ERR_ARGS(err));
+	log_error("%s: cannot be made promiscuous: " ERR_FORMAT, ifname, ERR_SANDBOX_ARGS(err));
 	if (fd >= 0)
 		close(fd);
 	return err;
@@ -223,7 +215,9 @@ int opener_drop_privileges(void)
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)) {
 		int err = -errno;
 
-		log_error("no_new_privs cannot be set: " ERR_FORMAT, ERR_ARGS(err));
+		log_error("no_new_privs cannot be set: " ERR_FORMAT
+			  "; --keep-privileges goes on without",
+			  ERR_ARGS(err));
 		return err;
 	}
 	return 0;

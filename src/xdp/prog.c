@@ -31,7 +31,7 @@ void bpf_object__destroy_skeleton(struct bpf_object_skeleton *s);
 #define LEAVING_NAP_US 5000
 
 /* The first warning of libbpf since this was emptied, without its newline: later ones only say what
- * failed because of it. One that libbpf calls optional is not what anything failed of. */
+ * failed because of it. Where it goes on without is not what anything failed of. */
 static char libbpf_reason[256];
 
 static int libbpf_print(enum libbpf_print_level level, const char *format, va_list args)
@@ -43,7 +43,8 @@ static int libbpf_print(enum libbpf_print_level level, const char *format, va_li
 	line[strcspn(line, "\n")] = '\0';
 	if (!strncmp(line, "libbpf: ", 8))
 		start += 8;
-	if (level == LIBBPF_WARN && !libbpf_reason[0] && !strstr(start, "BTF"))
+	if (level == LIBBPF_WARN && !libbpf_reason[0] && !strstr(start, "BTF") &&
+	    !strstr(start, "bump RLIMIT_MEMLOCK"))
 		snprintf(libbpf_reason, sizeof(libbpf_reason), "%s", start);
 	return 0;
 }
@@ -150,18 +151,16 @@ static void occupied(const struct prog_opts *opts)
 	describe_way_out(opts->ifname, &other, way_out, sizeof(way_out));
 	if (is_millraced(&other))
 		log_error("%s: another millraced serves it, whose %s is attached; %s first%s",
-			  opts->ifname, text, way_out,
-			  opts->replace ? ", --replace does not" : "");
+			  opts->ifname, text, way_out, opts->replace ? ", --replace does not" : "");
 	else
 		log_error("%s: %s is attached and is left alone; %s%s", opts->ifname, text, way_out,
 			  opts->replace ? "" : ", or start with --replace");
 }
 
-#define NO_BPF_ADVICE \
-	"the kernel needs CONFIG_BPF_SYSCALL, a systemd unit bpf in SystemCallFilter="
+#define NO_BPF_ADVICE "the kernel needs CONFIG_BPF_SYSCALL, a systemd unit bpf in SystemCallFilter="
 
 /* The capabilities were there, see opener_check(). */
-#define SANDBOX_ADVICE \
+#define SANDBOX_ADVICE                                                                           \
 	"a seccomp filter (systemd: SystemCallFilter= without bpf), an LSM, lockdown or a user " \
 	"namespace forbids bpf() in spite of the capabilities"
 
@@ -184,7 +183,8 @@ static void attach_failed(const struct prog_opts *opts, const char *mode, int er
 	else if (refused_in_any_mode(err))
 		log_error("%s: no XDP program can be attached: " ERR_FORMAT, ifname, ERR_ARGS(err));
 	else
-		log_error("%s: no XDP in %s mode: %s%s", ifname, mode, reason,
+		log_error("%s: no XDP in %s mode: %s%s%s", ifname, mode, reason,
+			  err == -EINVAL ? "; attaching by bpf_link needs Linux 5.9" : "",
 			  strcmp(mode, "native") ? "" : "; without -N skb mode is tried too");
 }
 

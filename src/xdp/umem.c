@@ -159,10 +159,9 @@ static uint64_t huge_pages_count(const char *what)
 /* Pages that a new mapping can have: free, and not promised to another; or to be made on demand. */
 static uint64_t huge_pages_free(void)
 {
-	uint64_t unused = huge_pages_count("free_hugepages") +
-			  huge_pages_count("nr_overcommit_hugepages");
-	uint64_t taken = huge_pages_count("resv_hugepages") +
-			 huge_pages_count("surplus_hugepages");
+	uint64_t unused =
+		huge_pages_count("free_hugepages") + huge_pages_count("nr_overcommit_hugepages");
+	uint64_t taken = huge_pages_count("resv_hugepages") + huge_pages_count("surplus_hugepages");
 
 	return unused > taken ? unused - taken : 0;
 }
@@ -203,13 +202,9 @@ static void open_failed(const struct umem_header *layout, int err)
 {
 	if (err == -ECANCELED)
 		return; /* asked to end, nothing wrong */
-	if (err == -EPERM || err == -EACCES || err == -ENOSYS)
-		log_error("no memory file for frames: " ERR_FORMAT
-			  "; a seccomp filter (systemd: SystemCallFilter= without memfd_create) or "
-			  "an LSM forbids it, or the kernel lacks CONFIG_MEMFD_CREATE",
-			  ERR_ARGS(err));
-	else if (err == -EMFILE || err == -ENFILE)
-		log_error("no memory file for frames: " ERR_FORMAT, ERR_ARGS(err));
+	if (err != -ENOMEM)
+		log_error("no memory file for frames (memfd_create): " ERR_FORMAT,
+			  ERR_SANDBOX_ARGS(err));
 	else
 		log_error("no memory for %u frames of %u bytes (%llu MiB): " ERR_FORMAT
 			  "; lower --frames-per-queue or --ring-size",

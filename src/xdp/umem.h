@@ -26,8 +26,8 @@ struct umem_opts {
 				   * 8 below 256 (since Linux 6.8); 0: none */
 	uint32_t ring_size;	  /* RX, TX and completion entries of each of its sockets */
 	uint32_t fill_size;
-	int numa_node;	    /* the NIC's, where the pages go if there is room; -1: anywhere */
-	bool huge_pages;    /* asked for: a warning if there are too few; they are used in any case */
+	int numa_node;	 /* the NIC's, where the pages go if there is room; -1: anywhere */
+	bool huge_pages; /* asked for: a warning if there are too few; they are used in any case */
 	bool shortage_said; /* of an earlier one: once is enough */
 };
 

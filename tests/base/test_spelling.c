@@ -9,16 +9,11 @@ static void distances(void **state)
 		const char *one, *other;
 		unsigned want;
 	} rows[] = {
-		{ "", "", 0 },
-		{ "", "eth0", 4 },
-		{ "eth0", "eth0", 0 },
-		{ "eth0", "eth1", 1 },
-		{ "d0x", "d0", 1 },
-		{ "0d", "d0", 1 },
-		{ "ehto", "eth0", 2 },
-		{ "enp3s0f0", "enp3s0f1np1", 4 },
-		{ "nix0", "d0", 3 },
-		{ "lo", "wlan0", 4 },
+		{ "", "", 0 },	       { "", "eth0", 4 },
+		{ "eth0", "eth0", 0 }, { "eth0", "eth1", 1 },
+		{ "d0x", "d0", 1 },    { "0d", "d0", 1 },
+		{ "ehto", "eth0", 2 }, { "enp3s0f0", "enp3s0f1np1", 4 },
+		{ "nix0", "d0", 3 },   { "lo", "wlan0", 4 },
 	};
 
 	(void)state;
