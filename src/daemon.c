@@ -395,8 +395,11 @@ static int start_workers(struct daemon *daemon)
 
 		if (!err)
 			continue;
-		log_error("queue %u: no thread on CPU %u: " ERR_FORMAT, daemon->worker[i]->number,
-			  daemon->worker[i]->cpu, ERR_SANDBOX_ARGS(err));
+		log_error("queue %u: no thread on CPU %u: " ERR_FORMAT "%s",
+			  daemon->worker[i]->number, daemon->worker[i]->cpu, ERR_SANDBOX_ARGS(err),
+			  err == -EAGAIN ? "; raise RLIMIT_NPROC (`ulimit -u`), RLIMIT_AS "
+					   "(`ulimit -v`) or TasksMax=" :
+					   "");
 		return err;
 	}
 	return 0;

@@ -131,11 +131,14 @@ static int list_all_queues(struct survey *survey)
 static int check_queue(const struct survey *survey, const struct netdev *netdev, unsigned queue)
 {
 	if (queue >= netdev->rx_queues) {
-		log_error(
-			"%s q%u: only %u active RX queue%s (0-%u); choose one with -q, or add some with "
-			"`ethtool -L %s`",
-			netdev->name, queue, netdev->rx_queues, netdev->rx_queues == 1 ? "" : "s",
-			netdev->rx_queues - 1, netdev->name);
+		char active[32] = "RX queue 0 is";
+
+		if (netdev->rx_queues > 1)
+			snprintf(active, sizeof(active), "RX queues 0-%u are",
+				 netdev->rx_queues - 1);
+		log_error("%s q%u: only %s active; choose with -q, or add some with `ethtool -L %s "
+			  "combined %u` (or rx)",
+			  netdev->name, queue, active, netdev->name, queue + 1);
 		return -EINVAL;
 	}
 	if (survey->mode->sends && queue >= netdev->tx_queues) {

@@ -57,7 +57,7 @@ const char *err_text(int err)
 	return text ? text : "no description";
 }
 
-/* Twice the present limit is a first thing to try; below 64 nothing of ours fits. */
+/* The present limit and one to try: twice as much, and 64 where nothing of ours fits. */
 static const char *nofile_advice(void)
 {
 	static _Thread_local char text[96];
@@ -72,11 +72,26 @@ static const char *nofile_advice(void)
 	return text;
 }
 
+/* Memory may lack because there is none, or because no more is allowed. */
+static const char *memory_advice(void)
+{
+	static _Thread_local char text[96];
+	struct rlimit limit = { 0 };
+
+	if (getrlimit(RLIMIT_AS, &limit) || limit.rlim_cur == RLIM_INFINITY)
+		return "";
+	snprintf(text, sizeof(text), "; RLIMIT_AS is %llu KiB: raise it (`ulimit -v`, LimitAS=)",
+		 (unsigned long long)limit.rlim_cur / 1024);
+	return text;
+}
+
 const char *err_advice(int err)
 {
 	switch (abs(err)) {
 	case EMFILE:
 		return nofile_advice();
+	case ENOMEM:
+		return memory_advice();
 	case ENFILE:
 		return "; raise the host's limit on open files (fs.file-max)";
 	default:
