@@ -12,8 +12,10 @@
 #include <systemd/sd-event.h>
 #include <unistd.h>
 
+#include "advice.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/signals.h"
 #include "ctl/irq.h"
 #include "ctl/output.h"
 #include "ctl/report.h"
@@ -65,6 +67,13 @@ static struct umem *umem_of(const struct daemon *daemon, unsigned worker)
 	return &daemon->umem[daemon->conf->shared_umem ? 0 : worker];
 }
 
+/* Asked between any two steps that take time or change something: a signal to end is no reason to
+ * first open everything. */
+static int go_on(void)
+{
+	return signals_end_asked() ? -ECANCELED : 0;
+}
+
 static struct umem_opts umem_opts_of(const struct daemon *daemon)
 {
 	const struct conf *conf = daemon->conf;
@@ -78,6 +87,7 @@ static struct umem_opts umem_opts_of(const struct daemon *daemon)
 		.fill_size = 2 * conf->ring_size,
 		.numa_node = daemon->port[0].netdev.numa_node,
 		.huge_pages = conf->huge_pages,
+		.shortage_said = daemon->workers && daemon->umem[daemon->workers - 1].shortage_said,
 	};
 }
 
@@ -111,14 +121,17 @@ static int attach_ports(struct daemon *daemon)
 
 	for (unsigned i = 0; i < daemon->ports; i++) {
 		struct port *port = &daemon->port[i];
-		struct opener_attach request = {
+		struct prog_opts opts = {
 			.ifname = port->netdev.name,
 			.ifindex = port->netdev.ifindex,
 			.queues = port->netdev.rx_queues,
 			.attach = attach_of[daemon->conf->attach],
+			.replace = daemon->conf->replace,
 		};
-		int err = opener_attach(&request, &port->prog);
+		int err = go_on();
 
+		if (!err)
+			err = opener_attach(&opts, &port->prog);
 		if (err)
 			return err;
 		if (!daemon->mode->promiscuous)
@@ -174,8 +187,10 @@ static int open_lanes(struct daemon *daemon, struct worker *worker)
 			.peers = shared ? daemon->lane : lane_of(daemon, daemon->workers, 0),
 			.peer_count = shared ? daemon->workers * daemon->ports + i : i,
 		};
-		int err = lane_open(lane_of(daemon, daemon->workers, i), &opts);
+		int err = go_on();
 
+		if (!err)
+			err = lane_open(lane_of(daemon, daemon->workers, i), &opts);
 		if (err)
 			return err;
 	}
@@ -238,15 +253,19 @@ static int open_all(struct daemon *daemon)
 	daemon->done_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	err = daemon->done_fd < 0 ? -errno : allocate(daemon);
 	if (err) {
-		log_error("not enough memory or files: " ERR_FORMAT, ERR_ARGS(err));
+		log_error("no memory or files to start with: " ERR_FORMAT, ERR_SANDBOX_ARGS(err));
 		return err;
 	}
-	err = opener_memlock(umem_locked_bytes(&umem_opts) *
-			     (daemon->conf->shared_umem ? 1 : daemon->survey.queues.count));
+	err = go_on();
+	if (!err)
+		err = opener_memlock(umem_locked_bytes(&umem_opts) *
+				     (daemon->conf->shared_umem ? 1 : daemon->survey.queues.count));
 	if (!err)
 		err = attach_ports(daemon);
 	while (!err && daemon->workers < daemon->survey.queues.count)
 		err = open_worker(daemon);
+	if (!err)
+		err = go_on();
 	if (!err && daemon->conf->realtime)
 		err = opener_realtime(daemon->conf->priority);
 	if (!err && !daemon->conf->keep_privileges)
@@ -418,7 +437,7 @@ static int open_slots(struct daemon *daemon)
 				continue;
 			log_error("%s q%u: the socket is not taken into the XSKMAP: " ERR_FORMAT,
 				  daemon->port[j].netdev.name, daemon->worker[i]->number,
-				  ERR_ARGS(err));
+				  ERR_SANDBOX_ARGS(err));
 			return err;
 		}
 	}
@@ -433,8 +452,11 @@ static int start_workers(struct daemon *daemon)
 
 		if (!err)
 			continue;
-		log_error("queue %u: no thread on CPU %u: " ERR_FORMAT, daemon->worker[i]->number,
-			  daemon->worker[i]->cpu, ERR_ARGS(err));
+		log_error("queue %u: no thread on CPU %u: " ERR_FORMAT "%s",
+			  daemon->worker[i]->number, daemon->worker[i]->cpu, ERR_SANDBOX_ARGS(err),
+			  err == -EAGAIN ? "; raise RLIMIT_NPROC (`ulimit -u`), RLIMIT_AS "
+					   "(`ulimit -v`) or TasksMax=" :
+					   "");
 		return err;
 	}
 	return 0;
@@ -479,19 +501,37 @@ static int on_done(sd_event_source *source, int fd, uint32_t events, void *conte
 	return daemon->done >= daemon->workers ? sd_event_exit(daemon->loop, 0) : 0;
 }
 
-static void on_gone(int ifindex, void *context)
+static void on_gone(struct daemon *daemon, const struct netdev *netdev)
+{
+	log_error("%s: the device is gone (deleted, or moved to another network namespace)",
+		  netdev->name);
+	daemon->status = 1;
+	sd_event_exit(daemon->loop, 0);
+}
+
+/* One warning a change: an interface's every change is an event, most of them not of its MTU. */
+static void on_mtu(const struct daemon *daemon, struct netdev *netdev, uint32_t mtu)
+{
+	if (netdev->mtu == mtu)
+		return;
+	netdev->mtu = mtu;
+	if (daemon->mode->receives && mtu > advice_mtu_limit(daemon->conf))
+		advice_mtu(daemon->conf, netdev, false);
+}
+
+static void on_netdev(const struct netdev_event *event, void *context)
 {
 	struct daemon *daemon = context;
 
 	for (unsigned i = 0; i < daemon->ports; i++) {
-		const struct netdev *netdev = &daemon->port[i].netdev;
+		struct netdev *netdev = &daemon->port[i].netdev;
 
-		if (netdev->ifindex != ifindex)
+		if (netdev->ifindex != event->ifindex)
 			continue;
-		log_error("%s: the device is gone (deleted, or moved to another network namespace)",
-			  netdev->name);
-		daemon->status = 1;
-		sd_event_exit(daemon->loop, 0);
+		if (event->gone)
+			on_gone(daemon, netdev);
+		else if (event->mtu)
+			on_mtu(daemon, netdev, event->mtu);
 	}
 }
 
@@ -500,11 +540,12 @@ static int on_link_event(sd_event_source *source, int fd, uint32_t events, void 
 	struct daemon *daemon = context;
 
 	(void)source, (void)events;
-	if (netdev_watch_read(fd, on_gone, context) != -ENOBUFS)
+	if (netdev_watch_read(fd, on_netdev, context) != -ENOBUFS)
 		return 0;
 	for (unsigned i = 0; i < daemon->ports; i++) {
-		if (!netdev_exists(daemon->port[i].netdev.ifindex))
-			on_gone(daemon->port[i].netdev.ifindex, context);
+		struct netdev_event event = netdev_look(daemon->port[i].netdev.ifindex);
+
+		on_netdev(&event, context);
 	}
 	return 0;
 }
@@ -546,10 +587,12 @@ static int run(struct daemon *daemon)
 	int err = open_loop(daemon);
 
 	if (err) {
-		log_error("no event loop: " ERR_FORMAT, ERR_ARGS(err));
+		log_error("no event loop: " ERR_FORMAT, ERR_SANDBOX_ARGS(err));
 		return err;
 	}
-	err = start_workers(daemon);
+	err = go_on();
+	if (!err)
+		err = start_workers(daemon);
 	if (daemon->conf->realtime) /* that was for the workers */
 		opener_not_realtime();
 	if (!err)
@@ -557,6 +600,8 @@ static int run(struct daemon *daemon)
 	if (err)
 		return err;
 	announce(daemon);
+	if (daemon->mode->receives && daemon->mode->sends)
+		advice_at_start(daemon->port, daemon->ports);
 	log_info("forwarding");
 	daemon->start_ns = daemon->reported_ns = clock_now_ns();
 	err = sd_event_loop(daemon->loop);
@@ -674,12 +719,14 @@ int daemon_run(const struct conf *conf)
 	daemon->watch_fd = netdev_watch_open();
 	if (daemon->watch_fd < 0) {
 		err = daemon->watch_fd;
-		log_error("link events cannot be watched: " ERR_FORMAT, ERR_ARGS(err));
+		log_error("link events cannot be watched: " ERR_FORMAT, ERR_SANDBOX_ARGS(err));
 	} else {
 		err = opener_check();
 	}
 	if (!err)
 		err = irq_find(&daemon->irq, conf->irq_string);
+	if (!err)
+		err = go_on();
 	if (!err)
 		err = survey_host(&daemon->survey, conf, daemon->mode);
 	if (!err) {

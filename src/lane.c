@@ -72,8 +72,9 @@ static int try_open(struct lane *lane, const struct lane_opts *opts, bool zero_c
 	}
 	err = xsk_map(&lane->xsk, fd, opts->conf->ring_size, 2 * opts->conf->ring_size);
 	if (err) {
-		log_error("%s q%u: no rings of %u entries: " ERR_FORMAT "; lower --ring-size",
-			  netdev->name, opts->worker->number, opts->conf->ring_size, ERR_ARGS(err));
+		log_error("%s q%u: no rings of %u entries: " ERR_FORMAT "%s", netdev->name,
+			  opts->worker->number, opts->conf->ring_size, ERR_SANDBOX_ARGS(err),
+			  err == -ENOMEM ? "; lower --ring-size" : "");
 		xsk_close(&lane->xsk);
 		return err;
 	}
@@ -116,7 +117,7 @@ static void bind_failed(const struct lane_opts *opts, int err)
 			  netdev->name, queue, ERR_ARGS(err));
 	else
 		log_error("%s q%u: the kernel refuses to bind the socket: " ERR_FORMAT,
-			  netdev->name, queue, ERR_ARGS(err));
+			  netdev->name, queue, ERR_SANDBOX_ARGS(err));
 }
 
 /* What a driver without zero-copy says; some say EINVAL. */

@@ -3,6 +3,7 @@
 
 #include <ctype.h>
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -92,5 +93,26 @@ int number_list_parse(const char *text, unsigned max, struct number_list *list)
 			return 0;
 		if (*text++ != ',')
 			return -EINVAL;
+	}
+}
+
+void number_list_print(const struct number_list *list, char *text, size_t size)
+{
+	size_t len = 0;
+
+	text[0] = '\0';
+	for (unsigned i = 0, last; i < list->count && len < size; i = last + 1) {
+		int more;
+
+		last = i;
+		while (last + 1 < list->count && list->value[last + 1] == list->value[last] + 1)
+			last++;
+		if (last == i)
+			more = snprintf(text + len, size - len, "%s%u", i ? "," : "",
+					list->value[i]);
+		else
+			more = snprintf(text + len, size - len, "%s%u-%u", i ? "," : "",
+					list->value[i], list->value[last]);
+		len += (size_t)more;
 	}
 }

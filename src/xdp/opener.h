@@ -13,14 +13,8 @@
 #include "xdp/prog.h"
 #include "xdp/umem.h"
 
-struct opener_attach {
-	const char *ifname; /* for messages */
-	int ifindex;
-	uint32_t queues; /* active RX queues: slots of the XSKMAP */
-	enum prog_attach attach;
-};
-
-/* Says which capabilities are missing, all of them in one message. Returns 0, or -EPERM after it. */
+/* Says which capabilities are missing, all of them in one message, and whether this kernel and sandbox
+ * have AF_XDP. Returns 0, or -EPERM, -EAFNOSUPPORT or another -errno after a message. */
 int opener_check(void);
 
 /*
@@ -33,13 +27,14 @@ int opener_memlock(uint64_t bytes);
 
 /* Loads and attaches the XDP program of a port into *prog, which the caller closes; returns and messages
  * are prog_open()'s. */
-int opener_attach(const struct opener_attach *request, struct prog *prog);
+int opener_attach(const struct prog_opts *opts, struct prog *prog);
 
 /*
  * Makes an AF_XDP socket and, if `umem` is not NULL, registers its frames with it. Returns the fd,
  * which the caller owns, or -errno after a message that names ifname and queue: -EAFNOSUPPORT,
  * -EPERM (CAP_NET_RAW), -ENOBUFS (memlock), -ENOMEM, -EMFILE. Memory of a socket that was closed a
- * moment ago still counts against memlock: that is waited for, up to half a second.
+ * moment ago still counts against memlock: that is waited for, up to half a second; -ECANCELED, without
+ * a message, if meanwhile a signal to end is pending.
  */
 int opener_socket(const char *ifname, uint32_t queue, const struct umem *umem);
 

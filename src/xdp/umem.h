@@ -28,7 +28,8 @@ struct umem_opts {
 	uint32_t ring_size;	  /* RX, TX and completion entries of each of its sockets */
 	uint32_t fill_size;
 	int numa_node;	 /* the NIC's, where the pages go if there is room; -1: anywhere */
-	bool huge_pages; /* try; fall back to small pages with a warning */
+	bool huge_pages; /* asked for: a warning if there are too few; they are used in any case */
+	bool shortage_said; /* of an earlier one: once is enough */
 };
 
 /* At offset 0 of the memfd. Written once by umem_open(), before anything else can see it. */
@@ -55,15 +56,18 @@ struct umem {
 	uint8_t *frames;
 	uint64_t frames_bytes;
 	uint32_t frame_shift; /* log2 of the frame size, if that is a power of two */
+	bool shortage_said;   /* that there are too few huge pages */
 };
 
 /* Bytes that registering such a UMEM once counts against RLIMIT_MEMLOCK: its frames. Any thread. */
 uint64_t umem_locked_bytes(const struct umem_opts *opts);
 
 /*
- * Makes and maps the memory, all pages present; every ledger entry says POOL. Main thread. Returns 0,
- * or -errno after a message: -ENOMEM where the host has less than that available, -EMFILE, and whatever
- * memfd_create(2), ftruncate(2), mmap(2) and madvise(2) say.
+ * Makes and maps the memory, all pages present; every ledger entry says POOL. The pages are huge ones
+ * where enough of them are free; where some are reserved but too few, or they were asked for, that is
+ * said. Main thread. Returns 0, or -errno after a message: -ENOMEM where the host has less than that
+ * available, -EMFILE, and whatever memfd_create(2), ftruncate(2), mmap(2) and madvise(2) say;
+ * -ECANCELED, without one, if a signal to end is pending.
  */
 int umem_open(struct umem *umem, const struct umem_opts *opts);
 

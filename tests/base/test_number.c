@@ -134,6 +134,26 @@ static void powers_of_two(void **state)
 	assert_false(number_is_power_of_two(1000));
 }
 
+static void lists_are_printed_as_they_are_read(void **state)
+{
+	static const char *const rows[] = { "0", "0,2-3", "1-3", "0,2,4", "0-1023" };
+	static struct number_list list;
+	char text[32];
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		assert_int_equal(number_list_parse(rows[i], 4095, &list), 0);
+		number_list_print(&list, text, sizeof(text));
+		assert_string_equal(text, rows[i]);
+	}
+	list.count = 0;
+	number_list_print(&list, text, sizeof(text));
+	assert_string_equal(text, "");
+	assert_int_equal(number_list_parse("0,2,4,6", 4095, &list), 0);
+	number_list_print(&list, text, 5);
+	assert_string_equal(text, "0,2,");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -142,6 +162,7 @@ int main(void)
 		cmocka_unit_test(lists_are_read_whole_or_refused),
 		cmocka_unit_test(a_list_that_would_overflow_is_refused),
 		cmocka_unit_test(powers_of_two),
+		cmocka_unit_test(lists_are_printed_as_they_are_read),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
