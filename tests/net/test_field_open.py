@@ -194,7 +194,7 @@ def test_native_and_skb_port_in_one_patch(rig2, tap, millraced, kind):
 
 
 def test_effective_mode_of_every_queue_is_what_the_kernel_says(rig1, millraced, attach):
-    """Field case 5: line, report and `bpftool net` agree, a queue at a time; no wish is repeated."""
+    """Field case 5: line, report and `bpftool net` agree for each queue; no wish is repeated."""
     rig = rig1(queues=2)
     daemon = millraced(rig.dut, "-r", "-i", "d0", "-q", "all", attach=attach)
     shown = re.findall(r"^d0\(\d+\) (\w+) id", rig.dut.run("bpftool", "net", "show"), re.M)

@@ -7,6 +7,8 @@ import collections
 import json
 import re
 import signal
+import struct
+import time
 
 import frames
 import pytest
@@ -87,6 +89,45 @@ def test_two_queues_both_ways_at_once(rig2, tap, task, millraced, attach, waitin
     assert (far.lost(), near.lost()) == (0, 0)
     check_flows(arrived[0], there, final)
     check_flows(arrived[1], back, final)
+
+
+def sized_flows(seed, dst, src):
+    """As flows(), of all sizes, told apart by the seed."""
+    frames_of = []
+    for seq in range(5):
+        for flow in range(FLOWS):
+            data = struct.pack("!II", flow, seq) + bytes([seed]) * ((flow * 37 + seq) % 1400)
+            packet = frames.udp("198.18.0.1", "198.18.0.2", 1024 + flow, 9, data)
+            frames_of.append(frames.ethernet(dst, src, frames.IPV4, packet))
+    return frames_of
+
+
+@pytest.mark.parametrize("seconds", [2, pytest.param(600, marks=pytest.mark.full)])
+def test_four_queue_patch_under_load_both_ways(rig2, tap, task, millraced, attach, seconds):
+    """Field case 40: four pollers, traffic both ways all the time. No frame twice, none changed
+    (each has its flow, number and UDP checksum, and is compared), none lost, and the audit exact;
+    under ThreadSanitizer no report either.
+    """
+    rig = rig2(**peers(4, attach))
+    near, far = tap(rig.gen, "g0"), tap(rig.sink, "s0")
+    daemon = millraced(rig.dut, "-l", "-i", "d0", "-i", "d1", "-q", "all", attach=attach,
+                       waiting="poll")
+    assert len({bound["worker"] for bound in daemon.bound.values()}) == 4
+    there = [sized_flows(seed, frames.BOB, frames.ALICE) for seed in (1, 2)]
+    back = [sized_flows(seed, frames.ALICE, frames.BOB) for seed in (3, 4)]
+    rounds, end = 0, time.monotonic() + seconds
+    while time.monotonic() < end:
+        sent = there[rounds % 2], back[rounds % 2]
+        moves = [task(move, near, far, sent[0]), task(move, far, near, sent[1])]
+        for one, frames_sent in zip(moves, sent):
+            check_flows(one.result(60 * SLOWNESS), frames_sent, daemon)
+        rounds += 1
+    final = daemon.stop()
+    for port in rig.ports:
+        queues = packets_by_queue(final, port)
+        assert all(queues.values()), f"no traffic on a queue, so nothing was tested: {queues}"
+        assert sum(queues.values()) == rounds * len(there[0])
+        assert total(final, "tx_packets", port) == rounds * len(back[0])
 
 
 def test_rxdrop_on_all_of_four_queues(rig1, tap, millraced, attach, waiting):
@@ -232,7 +273,7 @@ def xsks_map(program_id):
 
 
 def flow_of_queue_1(wire, host):
-    """A frame that comes in on queue 1, which has no socket yet: the first that reaches the host."""
+    """A frame of queue 1, which has no socket yet: the first that reaches the host."""
     for flow in range(FLOWS):
         wire.send(frames.udp_flow(flow, 0))
         if host.receive(0.02):

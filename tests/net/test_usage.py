@@ -22,9 +22,12 @@ REFUSED = {
     "-S and -N": (["-S", "-N", *D0], USAGE, r"-S.*-N|-N.*-S"),
     "-z and -c": (["-z", "-c", *D0], USAGE, r"-z.*-c|-c.*-z"),
     "-S and -z": (["-S", "-z", *D0], USAGE, r"-S.*-z|-z.*-S"),
+    # Field case 26: the rule is named.
     "ring not a power of two": (["--ring-size=1000", *D0], USAGE, r"ring-size.*power of two"),
+    "ring of 2": (["--ring-size=2", *D0], USAGE, r"ring-size.*16 to 65536"),
     "ring of 0": (["--ring-size=0", *D0], USAGE, r"ring-size"),
     "frames too few": (["--frames-per-queue=100", *D0], USAGE, r"frames-per-queue.*\d{4,}"),
+    "batch beyond the rings": (["--ring-size=16", "-b", "64", *D0], USAGE, r"batch-size.*\b16\b"),
     "frame size odd": (["-f", "3000", *D0], USAGE, r"frame-size.*power of two"),
     "frame size small": (["-f", "1024", *D0], USAGE, r"frame-size"),
     "frame size large": (["-f", "8192", *D0], USAGE, r"frame-size"),
