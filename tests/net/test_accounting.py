@@ -24,6 +24,7 @@ def arrived(rig, produced, attach):
 
 
 def test_five_million_frames_through_rxdrop(rig1, flood, millraced, attach, waiting):
+    """Field case 28."""
     rig = rig1()
     rig.gro_on("d0")
     daemon = millraced(rig.dut, "-r", "-i", "d0", attach=attach, waiting=waiting)

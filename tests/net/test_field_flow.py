@@ -68,7 +68,7 @@ def test_tcp_with_default_offloads_copies_or_is_explained(rig2, task, millraced,
 
 def test_udp_left_to_be_segmented_arrives_or_is_explained(rig2, tap, millraced, attach):
     """Field case 19: in skb mode a sender's super-frame comes whole and fits no chunk. Each of its
-    datagrams must arrive, or the daemon say which offload to end; in either case the frame is counted.
+    datagrams must arrive, or the daemon say which offload to end; it is counted either way.
     """
     rig = rig2(addresses=ADDRESSES)
     daemon = millraced(rig.dut, "-l", "-i", "d0", "-i", "d1", attach=attach)

@@ -18,7 +18,7 @@ from wire import exchange
 BUSY = re.compile(r"EBUSY|resource busy", re.I)
 FALL_BACK = re.compile(r"no native XDP \(.*does not support XDP in native mode")
 TUNSETIFF, IFF_TUN, IFF_NO_PI = 0x400454CA, 0x0001, 0x1000
-LONG_NAME = "uplink-long-name-over-15-chars"
+SHORT_NAME, LONG_NAME = "uplink", "uplink-long-name-over-15-chars"
 
 
 def stack(rig, kind, port, name):
@@ -215,16 +215,18 @@ def test_effective_mode_of_every_queue_is_what_the_kernel_says(rig1, millraced, 
 @pytest.fixture
 def renamed(rig2):
     rig = rig2()
-    rig.dut.ip("link", "property", "add", "dev", "d0", "altname", LONG_NAME)
+    for name in (SHORT_NAME, LONG_NAME):
+        rig.dut.ip("link", "property", "add", "dev", "d0", "altname", name)
     return rig
 
 
-def test_alternative_name_serves_as_the_name(renamed, tap, millraced, attach):
-    """Field case 15: found by a name of 30 characters, with all that goes by name: ethtool's
-    queues, the promiscuous mode, the XDP program; reports have the kernel's own name.
+@pytest.mark.parametrize("name", [SHORT_NAME, LONG_NAME])
+def test_alternative_name_serves_as_the_name(renamed, tap, millraced, attach, name):
+    """Field case 15: found by a name that may be too long for ioctls, with all that goes by name:
+    ethtool's queues, the promiscuous mode, the XDP program; reports have the kernel's own name.
     """
     near, far = tap(renamed.gen, "g0"), tap(renamed.sink, "s0")
-    daemon = millraced(renamed.dut, "-l", "-i", LONG_NAME, "-i", "d1", "-q", "all", attach=attach)
+    daemon = millraced(renamed.dut, "-l", "-i", name, "-i", "d1", "-q", "all", attach=attach)
     assert set(daemon.bound) == {("d0", 0), ("d1", 0)}
     assert set(renamed.dut.attached()) == {"d0", "d1"}
     assert renamed.dut.promiscuity("d0") > 0

@@ -219,6 +219,7 @@ def test_only_device_deleted(rig1, millraced, attach, waiting, mode):
 
 
 def test_start_works_on_the_recreated_device(rig2, tap, millraced):
+    """Field case 53."""
     rig = rig2()
     daemon = millraced(rig.dut, "-l", "-i", "d0", "-i", "d1")
     rig.dut.ip("link", "del", "d1")
