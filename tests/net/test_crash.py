@@ -25,7 +25,7 @@ def patch_flags():
 
 @pytest.mark.parametrize("moment", ["under load", "while starting"])
 def test_sigkill_at_random_moments_leaves_nothing(rig2, tap, stream, millraced, attach, moment):
-    """25 times each: nothing attached, promiscuity as before, the next start works."""
+    """Field case 43, 25 times each: nothing attached, no promiscuity, the next start works."""
     rig = rig2()
     near, far = tap(rig.gen, "g0"), tap(rig.sink, "s0")
     load = stream(near, lambda seq: frames.numbered(seq), 5000)
@@ -47,6 +47,7 @@ def test_sigkill_at_random_moments_leaves_nothing(rig2, tap, stream, millraced, 
 
 
 def test_restart_in_the_other_attach_mode_after_sigkill(rig1, tap, millraced):
+    """Field case 43."""
     rig = rig1()
     wire = tap(rig.gen, "g0")
     for attach in ("native", "skb", "native", "skb"):
@@ -58,7 +59,7 @@ def test_restart_in_the_other_attach_mode_after_sigkill(rig1, tap, millraced):
 
 @pytest.mark.parametrize("attach, times", [("native", 100), ("skb", 40)])
 def test_hundred_restarts_without_a_pause(rig1, tap, millraced, attach, times):
-    """Every generation starts, forwards a frame and says nothing of EBUSY."""
+    """Field case 1: every generation starts, forwards a frame and says nothing of EBUSY."""
     rig = rig1()
     wire = tap(rig.gen, "g0")
     for n in range(times):
@@ -72,6 +73,7 @@ def test_hundred_restarts_without_a_pause(rig1, tap, millraced, attach, times):
 
 
 def test_sigkill_then_start_at_once_fifty_times(rig1, millraced, attach):
+    """Field case 1."""
     rig = rig1()
     for _ in range(50):
         daemon = millraced(rig.dut, "-r", "-i", "d0", attach=attach)
@@ -89,6 +91,7 @@ def test_start_before_the_killed_one_is_gone(rig1, millraced, attach):
 
 
 def test_clean_end_leaves_nothing(rig2, millraced, attach):
+    """Field case 43."""
     rig = rig2()
     daemon = millraced(rig.dut, *patch_flags(), attach=attach)
     assert set(rig.dut.attached()) == {"d0", "d1"}
@@ -108,7 +111,9 @@ def test_program_says_whose_it_is(rig1, millraced, attach):
 
 
 def test_queue_of_another_socket_is_refused_by_name(rig1, millraced, closing, attach):
-    """No program is in the way, but another AF_XDP socket has the queue: after a retry say so."""
+    """Field case 2: no program is in the way, but another AF_XDP socket has the queue. After a
+    retry say so.
+    """
     rig = rig1()
     squatter = closing(Squatter(rig.dut, "d0"))
     said = millraced(rig.dut, "-r", "-i", "d0", attach=attach, ready=False).fails(1)
@@ -120,6 +125,7 @@ def test_queue_of_another_socket_is_refused_by_name(rig1, millraced, closing, at
 
 
 def test_queue_that_becomes_free_during_the_retry_is_taken(rig1, millraced, closing, attach):
+    """Field case 1."""
     rig = rig1()
     squatter = closing(Squatter(rig.dut, "d0"))
     daemon = millraced(rig.dut, "-r", "-i", "d0", attach=attach, ready=False)
@@ -132,6 +138,7 @@ def test_queue_that_becomes_free_during_the_retry_is_taken(rig1, millraced, clos
 
 @pytest.mark.parametrize("second", ["native", "skb", "auto"])
 def test_second_millraced_is_refused_and_harms_nothing(rig1, tap, millraced, second):
+    """Field case 2; with traffic meanwhile: test_field_open.py."""
     rig = rig1()
     wire = tap(rig.gen, "g0")
     first = millraced(rig.dut, "-r", "-i", "d0")

@@ -101,7 +101,9 @@ def test_patch_forwards_at_any_batch_and_ring(rig2, tap, millraced, flags):
     ["-f", "4096", "--ring-size=64", "--frames-per-queue=512"],
 ], ids=["small-frames", "small-rings"])
 def test_patch_runs_many_times_round_its_memory(rig2, tap, millraced, attach, flags):
-    """More frames than the UMEM holds, one way only: the receiving port's fill must not starve."""
+    """Field cases 23 and 41: more frames than the UMEM holds, one way only: the receiving port's
+    fill must not starve.
+    """
     rig = rig2()
     near, far = tap(rig.gen, "g0"), tap(rig.sink, "s0")
     daemon = millraced(rig.dut, "-l", "-i", "d0", "-i", "d1", *flags, attach=attach)
