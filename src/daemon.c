@@ -45,7 +45,6 @@ struct daemon {
 	unsigned newest;
 	struct output output; /* standard output */
 	struct irq irq;	      /* -I */
-	bool alarmed;	      /* unexplained frames were reported */
 	uint64_t start_ns, reported_ns;
 	int status; /* exit status */
 };
@@ -164,6 +163,19 @@ static int prepare_tx(struct daemon *daemon, struct tx_job **job)
 	return err;
 }
 
+/* Frames a queue that are looked at for a checksum left to a network card: over a veth no card will
+ * finish it. Enough to see it even if most senders are not to blame. */
+#define CHECKSUM_SAMPLES 64
+
+static void sample_checksums(const struct daemon *daemon, struct worker *worker)
+{
+	for (unsigned i = 0; i < daemon->ports; i++) {
+		if (daemon->mode->receives && daemon->mode->sends &&
+		    !strcmp(daemon->port[i].netdev.kind, "veth"))
+			worker->queue[i].samples = CHECKSUM_SAMPLES;
+	}
+}
+
 /* txpush: each queue's share of the frames. */
 static void share_count(const struct daemon *daemon, struct worker *worker)
 {
@@ -240,6 +252,8 @@ static int open_worker(struct daemon *daemon)
 		return err;
 	err = open_lanes(daemon, daemon->worker[daemon->workers]);
 	if (!err)
+		sample_checksums(daemon, daemon->worker[daemon->workers]);
+	if (!err)
 		share_count(daemon, daemon->worker[daemon->workers]);
 	daemon->workers++; /* also if a lane failed: closing must find the others */
 	return err;
@@ -275,6 +289,19 @@ static int open_all(struct daemon *daemon)
 
 /* --- reports --- */
 
+/* Reads what the kernel says of a socket, while there is one. */
+static void read_socket(struct daemon *daemon, struct lane *lane, unsigned worker, unsigned port,
+			const struct queue_counts *counts)
+{
+	if (lane->xsk.fd <= 0)
+		return;
+	if (!xsk_stats(&lane->xsk, &lane->stats))
+		worker_refused(daemon->worker[worker], port, lane->stats.tx_invalid_descs);
+	/* The kernel learns the NAPI by the first frame: before that nothing can be said. */
+	lane->no_napi = daemon->conf->busy_poll && (counts->rx_packets || counts->tx_packets) &&
+			!xsk_has_napi(&lane->xsk);
+}
+
 static void collect_sockets(struct daemon *daemon, struct report *report, unsigned worker)
 {
 	const struct worker_counts *counts = &report->worker[worker].counts;
@@ -282,9 +309,12 @@ static void collect_sockets(struct daemon *daemon, struct report *report, unsign
 	for (unsigned i = 0; i < counts->queues; i++) {
 		struct lane *lane = lane_of(daemon, worker, i);
 		const struct port *port = &daemon->port[i];
+		enum report_busy_poll busy_poll = REPORT_BUSY_POLL_OFF;
 
-		if (lane->xsk.fd > 0 && !xsk_stats(&lane->xsk, &lane->stats))
-			worker_refused(daemon->worker[worker], i, lane->stats.tx_invalid_descs);
+		read_socket(daemon, lane, worker, i, &counts->queue[i]);
+		if (daemon->conf->busy_poll)
+			busy_poll = lane->no_napi ? REPORT_BUSY_POLL_NOT_EFFECTIVE :
+						    REPORT_BUSY_POLL_ON;
 		report->socket[report->sockets++] = (struct report_socket){
 			.interface = port->netdev.name,
 			.queue = daemon->worker[worker]->number,
@@ -292,6 +322,7 @@ static void collect_sockets(struct daemon *daemon, struct report *report, unsign
 			.zero_copy = lane->xsk.zero_copy,
 			.need_wakeup = lane->xsk.need_wakeup,
 			.poll = daemon->worker[worker]->poll,
+			.busy_poll = busy_poll,
 			.counts = &counts->queue[i],
 			.stats = lane->stats,
 		};
@@ -315,16 +346,43 @@ static void collect_programs(struct daemon *daemon, struct report *report, bool 
 		/* What a worker that is kept off its CPU has received is not known: judge next time. */
 		if (!report->current)
 			program->unexplained = before->program[i].unexplained;
-		if (program->unexplained && !daemon->alarmed) {
-			log_warning(
-				"%s: %llu frames went to no socket and not to the host: another "
-				"program's map, a wrong key in ours, or a socket on another queue; "
-				"see `bpftool net` and `bpftool map`",
-				program->interface, (unsigned long long)program->unexplained);
-			daemon->alarmed = true;
-		}
 	}
 	report->programs = daemon->ports;
+}
+
+static void warn_of_port(struct daemon *daemon, const struct report *report, unsigned index)
+{
+	struct port *port = &daemon->port[index];
+	uint64_t unexplained = report->program[index].unexplained, partial = 0, oversize = 0;
+	bool no_napi = false;
+
+	for (unsigned i = index; i < report->sockets; i += daemon->ports) {
+		const struct report_socket *socket = &report->socket[i];
+
+		partial += socket->counts->partial_checksums;
+		oversize += report_oversize(report, socket);
+		no_napi = no_napi || socket->busy_poll == REPORT_BUSY_POLL_NOT_EFFECTIVE;
+	}
+	if (unexplained && !port->said_unexplained)
+		log_warning("%s: %llu frames went to no socket and not to the host: another "
+			    "program's map, a wrong key in ours, or a socket on another queue; "
+			    "see `bpftool net` and `bpftool map`",
+			    port->netdev.name, (unsigned long long)unexplained);
+	if (partial && !port->said_partial)
+		advice_partial_checksums(port);
+	if (oversize && !port->said_oversize)
+		advice_oversize(port, oversize, conf_chunk_room(daemon->conf));
+	if (no_napi && !port->said_no_napi)
+		log_warning("%s: busy-poll not effective: the socket has no NAPI to poll (%s); -B "
+			    "only costs calls here",
+			    port->netdev.name,
+			    !daemon->mode->receives ? "it receives nothing" :
+			    port->prog.native	    ? "the driver tells none" :
+						      "skb mode");
+	port->said_unexplained |= unexplained;
+	port->said_partial |= partial;
+	port->said_oversize |= oversize;
+	port->said_no_napi |= no_napi;
 }
 
 /* Fills the older of the two reports with what is now, and makes it the newest. */
@@ -351,10 +409,12 @@ static const struct report *collect(struct daemon *daemon, bool final)
 	}
 	for (unsigned i = 0; i < daemon->workers; i++)
 		collect_sockets(daemon, report, i);
-	collect_programs(daemon, report, final);
 	report->workers = daemon->workers;
 	report->mode = daemon->mode;
 	report->frags = daemon->conf->frags;
+	collect_programs(daemon, report, final);
+	for (unsigned i = 0; i < daemon->ports; i++)
+		warn_of_port(daemon, report, i);
 	report->extra_stats = daemon->conf->extra_stats;
 	report->app_stats = daemon->conf->app_stats;
 	report->irq = daemon->conf->irq_string[0];
@@ -584,6 +644,7 @@ static int open_loop(struct daemon *daemon)
 
 static int run(struct daemon *daemon)
 {
+	const struct conf *conf = daemon->conf;
 	int err = open_loop(daemon);
 
 	if (err) {
@@ -600,6 +661,10 @@ static int run(struct daemon *daemon)
 	if (err)
 		return err;
 	announce(daemon);
+	if (conf->tx.size_raised)
+		log_warning("frames are sent with %u bytes, FCS included, for no less holds their "
+			    "headers",
+			    conf->tx.size_min);
 	if (daemon->mode->receives && daemon->mode->sends)
 		advice_at_start(daemon->port, daemon->ports);
 	log_info("forwarding");
@@ -645,6 +710,16 @@ static void tell_kicks(const char *ifname, unsigned number, const uint64_t *kick
 			ifname, number, (unsigned long long)kicks[KICK_CALLS], text);
 }
 
+/* Descriptors that the kernel did not take for frames. We made them of what it gave us. */
+static void tell_refused(const char *ifname, unsigned number, uint64_t refused, uint32_t lost)
+{
+	if (refused)
+		log_warning(
+			"%s q%u: the kernel refused %llu TX descriptors (tx_invalid_descs), and "
+			"%u of their frames did not come back before the end; please report this",
+			ifname, number, (unsigned long long)refused, lost);
+}
+
 /* Every frame back from every socket, by the ledger, before the sockets go. */
 static void close_lanes(struct daemon *daemon)
 {
@@ -656,14 +731,18 @@ static void close_lanes(struct daemon *daemon)
 		for (unsigned j = 0; j < worker->queues; j++) {
 			struct lane *lane = lane_of(daemon, i, j);
 
+			(void)xsk_stats(&lane->xsk, &lane->stats);
 			worker_close_port(worker, j);
 			pending += worker->queue[j].final.tx_pending;
+			tell_refused(daemon->port[j].netdev.name, worker->number,
+				     lane->stats.tx_invalid_descs, worker->queue[j].tx_lost);
 			tell_kicks(daemon->port[j].netdev.name, worker->number,
 				   worker->queue[j].final.kicks);
-			(void)xsk_stats(&lane->xsk, &lane->stats);
 			xsk_close(&lane->xsk);
 		}
 		wrong += worker_audit(worker);
+		if (worker->gave_up)
+			daemon->status = 1;
 	}
 	if (pending)
 		log_warning("%llu frames not completed: the device is down, gone, or holds them",

@@ -13,11 +13,14 @@ struct port {
 	struct netdev netdev;
 	struct prog prog;
 	int promiscuous_fd; /* 0 or -1: not asked for */
+	/* What was said of it, once each. */
+	bool said_unexplained, said_partial, said_oversize, said_no_napi;
 };
 
 struct lane {
 	struct xsk xsk;
 	struct xsk_stats stats; /* as last read; final once the socket is closed */
+	bool no_napi;		/* busy polling finds nothing to poll; likewise */
 };
 
 struct lane_opts {
