@@ -56,13 +56,22 @@ static always_inline uint64_t chunks_addr(const struct chunks *chunks, uint64_t 
 	return chunks->plain ? frame << chunks->shift : frame * chunks->size;
 }
 
+/*
+ * An address with its offset added. Sent frames go out by it, because Linux 6.18 clears the lowest bit of
+ * an address that it completes (docs/kernel-notes.md): of an odd chunk's own address it would make one in
+ * the chunk before.
+ */
+static always_inline uint64_t chunks_flat(const struct chunks *chunks, uint64_t addr)
+{
+	if (chunks->plain || !chunks->unaligned)
+		return addr;
+	return chunks_base(chunks, addr) + (addr >> XSK_UNALIGNED_BUF_OFFSET_SHIFT);
+}
+
 /* Where the bytes at an address are. */
 static always_inline uint8_t *chunks_bytes(const struct chunks *chunks, uint64_t addr)
 {
-	if (chunks->plain || !chunks->unaligned)
-		return chunks->frames + addr;
-	return chunks->frames + chunks_base(chunks, addr) +
-	       (addr >> XSK_UNALIGNED_BUF_OFFSET_SHIFT);
+	return chunks->frames + chunks_flat(chunks, addr);
 }
 
 /*

@@ -76,6 +76,16 @@ static always_inline void push_packet(struct worker *worker, struct queue *queue
 	}
 }
 
+/* True for the first queue of a pass that has something left to send: it looks at the clock for all. */
+static bool first_of_pass(const struct worker *worker, const struct queue *queue)
+{
+	for (unsigned i = 0; i < queue->port; i++) {
+		if (worker->queue[i].tx_left)
+			return false;
+	}
+	return queue->tx_left;
+}
+
 /* Sizes in turn, one or more chunks a packet, when they are due. */
 static uint32_t push_varied(struct worker *worker, struct queue *queue)
 {
@@ -84,7 +94,7 @@ static uint32_t push_varied(struct worker *worker, struct queue *queue)
 	uint32_t room = queue_tx_room(queue), count, sent, descs = 0;
 	struct sends sends = sends_begin(worker, queue, false);
 
-	if (!queue->port)
+	if (first_of_pass(worker, queue))
 		tx_job_tick(job);
 	count = packets_wanted(worker, queue, port->due);
 	for (sent = 0; sent < count; sent++) {

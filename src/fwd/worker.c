@@ -247,7 +247,8 @@ void worker_sleep(struct worker *worker, int timeout_ms)
 			timeout_ms = WORKER_NAP_MS < timeout_ms ? WORKER_NAP_MS : timeout_ms;
 	}
 	worker_publish(worker);
-	worker->polls++;
+	if (worker->poll)
+		worker->polls++;
 	store_release(&worker->asleep, 1); /* pairs with answered() */
 	if (poll(worker->pollfd, 1 + worker->queues, timeout_ms) > 0 && worker->pollfd[0].revents &&
 	    read(worker->wake_fd, &count, sizeof(count)) < 0)

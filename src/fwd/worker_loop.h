@@ -143,8 +143,10 @@ static always_inline void sends_put(struct sends *sends, struct xdp_desc desc)
 		     sends->tag | (sends->tx.index & LEDGER_INDEX_MASK));
 	sends->bytes += desc.len;
 	desc.options &= XDP_PKT_CONTD;
-	if (!chunks->plain && desc.options)
-		sends->continued++;
+	if (!chunks->plain) {
+		sends->continued += desc.options;
+		desc.addr = chunks_flat(chunks, desc.addr);
+	}
 	*cursor_desc(&sends->tx) = desc;
 }
 

@@ -20,7 +20,7 @@ REPOSITORY = pathlib.Path(__file__).resolve().parents[2]
 MILLRACED = pathlib.Path(os.environ.get("MILLRACED", REPOSITORY / "build/millraced"))
 READY = "millraced: forwarding"
 BOUND = re.compile(r"millraced: (?P<interface>\S+) q(?P<queue>\d+): (?P<attach>native|skb), "
-                   r"(?P<copy>zero-copy|copy)(?P<wakeup>, need_wakeup)?, cpu (?P<cpu>\d+), "
+                   r"(?P<copy>zero-copy|copy), (?P<wakeup>(no )?need_wakeup), cpu (?P<cpu>\d+), "
                    r"worker (?P<worker>\d+)")
 END_LIMIT = 2.0 * SLOWNESS
 ATTACH_FLAG = {"native": ["-N"], "skb": ["-S"], "auto": []}

@@ -15,7 +15,7 @@ def test_auto_is_native_and_copy_on_veth_and_says_so(rig1, millraced):
     daemon = millraced(rig.dut, "-i", "d0")
     bound = daemon.bound["d0", 0]
     assert bound["attach"] == "native" and bound["copy"] == "copy"
-    assert bound["wakeup"] == ", need_wakeup"
+    assert bound["wakeup"] == "need_wakeup"
     assert rig.dut.link("d0")["xdp"]["mode"] == 1
     record = daemon.next_record()["sockets"][0]
     assert record["attach"] == "native"

@@ -205,7 +205,7 @@ def test_effective_mode_of_every_queue_is_what_the_kernel_says(rig1, millraced, 
         bound = daemon.bound[socket["interface"], socket["queue"]]
         assert bound["attach"] == socket["attach"] == attach
         assert bound["copy"] == "copy" and socket["zero_copy"] is False
-        assert bool(bound["wakeup"]) is socket["need_wakeup"] is True
+        assert bound["wakeup"] == "need_wakeup" and socket["need_wakeup"] is True
     assert not daemon.warnings(), daemon.stderr
     daemon.stop()
 

@@ -303,7 +303,7 @@ SENDING = {
                              "12345678", None),
     "stamped, short": ("-t -i d0 -C 200 -y -w REALTIME -s 100", 200, 100, "be9be955", None),
     "stamped, long": ("-t -i d0 -C 200 --tstamp --clock=tai", 200, 64, "be9be955", None),
-    "stamped with a tag, raised": ("-t -i d0 -C 20 -y -V", 20, 66, "be9be955", 1),
+    "stamped with a tag, raised": ("-t -i d0 -C 20 -y -V -w REALTIME", 20, 66, "be9be955", 1),
     "small batches": ("-t -i d0 -C 1001 -b 16 -S -m -x -a", 1001, 64, "12345678", None),
     "all kinds of sockets": ("-t -i d0 -C 999 -M -B -u -F -R", 999, 64, "12345678", None),
 }
