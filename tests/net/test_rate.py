@@ -51,7 +51,9 @@ def test_the_rate_is_kept_in_every_strategy(rig1, tap, millraced):
         final = one.stop()
         times = arrivals(wires[name])
         assert len(times) == total(final, "tx_packets"), name
-        assert largest_clump(times) <= CLUMP * PPS, name
+        # Twice, for the veth's receiving side, which is kept off its CPU as well. (The sending side
+        # alone: tests/fwd/test_pacer.c.)
+        assert largest_clump(times) <= 2 * CLUMP * PPS, name
 
 
 @pytest.mark.parametrize("pps", [1, 7, 250])
