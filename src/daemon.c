@@ -12,8 +12,10 @@
 #include <systemd/sd-event.h>
 #include <unistd.h>
 
+#include "advice.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/signals.h"
 #include "ctl/irq.h"
 #include "ctl/output.h"
 #include "ctl/report.h"
@@ -31,7 +33,7 @@ struct daemon {
 	struct survey survey;
 	unsigned ports, workers;
 	struct port port[CONF_PORTS_MAX];
-	struct umem *umem; /* one a worker */
+	struct umem *umem; /* one a worker, or the first for all of them */
 	struct worker **worker;
 	struct lane *lane; /* lane[worker * ports + port] */
 	int done_fd;	   /* eventfd: workers with a finite job write to it */
@@ -55,17 +57,37 @@ static struct lane *lane_of(struct daemon *daemon, unsigned worker, unsigned por
 
 /* --- opening --- */
 
+static uint32_t frames_of_worker(const struct daemon *daemon)
+{
+	return daemon->conf->frames_per_queue * daemon->ports;
+}
+
+static struct umem *umem_of(const struct daemon *daemon, unsigned worker)
+{
+	return &daemon->umem[daemon->conf->shared_umem ? 0 : worker];
+}
+
+/* Asked between any two steps that take time or change something: a signal to end is no reason to
+ * first open everything. */
+static int go_on(void)
+{
+	return signals_end_asked() ? -ECANCELED : 0;
+}
+
 static struct umem_opts umem_opts_of(const struct daemon *daemon)
 {
 	const struct conf *conf = daemon->conf;
 
 	return (struct umem_opts){
-		.frames = conf->frames_per_queue * daemon->ports,
+		.frames = frames_of_worker(daemon) *
+			  (conf->shared_umem ? daemon->survey.queues.count : 1),
 		.frame_size = conf->frame_size,
+		.unaligned = conf->unaligned,
 		.ring_size = conf->ring_size,
 		.fill_size = 2 * conf->ring_size,
 		.numa_node = daemon->port[0].netdev.numa_node,
 		.huge_pages = conf->huge_pages,
+		.shortage_said = daemon->workers && daemon->umem[daemon->workers - 1].shortage_said,
 	};
 }
 
@@ -99,14 +121,17 @@ static int attach_ports(struct daemon *daemon)
 
 	for (unsigned i = 0; i < daemon->ports; i++) {
 		struct port *port = &daemon->port[i];
-		struct opener_attach request = {
+		struct prog_opts opts = {
 			.ifname = port->netdev.name,
 			.ifindex = port->netdev.ifindex,
 			.queues = port->netdev.rx_queues,
 			.attach = attach_of[daemon->conf->attach],
+			.replace = daemon->conf->replace,
 		};
-		int err = opener_attach(&request, &port->prog);
+		int err = go_on();
 
+		if (!err)
+			err = opener_attach(&opts, &port->prog);
 		if (err)
 			return err;
 		if (!daemon->mode->promiscuous)
@@ -118,72 +143,104 @@ static int attach_ports(struct daemon *daemon)
 	return 0;
 }
 
-/* txpush: what each port of the worker sends, and how much of the total is its share. */
-static void prepare_tx(struct daemon *daemon, struct worker *worker)
+/* txpush: what each port of the next worker sends, and when. Returns 0 or -ENOMEM. */
+static int prepare_tx(struct daemon *daemon, struct tx_job **job)
 {
 	const struct conf *conf = daemon->conf;
+	int err = tx_job_new(job, conf, daemon->ports, frames_of_worker(daemon));
+
+	for (unsigned i = 0; !err && i < daemon->ports; i++) {
+		struct tx_port *port = &(*job)->port[i];
+
+		if (!conf->tx.source_given)
+			memcpy(port->opts.src, daemon->port[i].netdev.mac, MAC_LEN);
+		port->pacer = (struct pacer){
+			.pps = conf->tx.pps,
+			.queues = (uint64_t)daemon->survey.queues.count * daemon->ports,
+			.phase = (uint64_t)daemon->workers * daemon->ports + i,
+		};
+		err = tx_job_build(*job, i);
+	}
+	return err;
+}
+
+/* txpush: each queue's share of the frames. */
+static void share_count(const struct daemon *daemon, struct worker *worker)
+{
+	uint64_t count = daemon->conf->tx.count;
 	uint64_t shares = (uint64_t)daemon->survey.queues.count * daemon->ports;
 	uint64_t share = (uint64_t)daemon->workers * daemon->ports;
 
-	for (unsigned i = 0; i < daemon->ports; i++, share++) {
-		struct frame_opts opts = { .len = conf->tx.size_max - ETHER_FCS_LEN,
-					   .pattern = conf->tx.pattern };
-
-		memcpy(opts.dst, conf->tx.destination, MAC_LEN);
-		memcpy(opts.src, daemon->port[i].netdev.mac, MAC_LEN);
-		frame_build(&worker->tx_job->template[i], &opts);
-		if (conf->tx.count)
-			worker->queue[i].tx_left =
-				conf->tx.count / shares + (share < conf->tx.count % shares ? 1 : 0);
-	}
+	for (unsigned i = 0; count && i < daemon->ports; i++, share++)
+		worker->queue[i].tx_left = count / shares + (share < count % shares ? 1 : 0);
 }
 
 static int open_lanes(struct daemon *daemon, struct worker *worker)
 {
+	bool shared = daemon->conf->shared_umem;
+
 	for (unsigned i = 0; i < daemon->ports; i++) {
 		struct lane_opts opts = {
 			.port = &daemon->port[i],
 			.worker = worker,
-			.ring_size = daemon->conf->ring_size,
-			.zero_copy = daemon->conf->zero_copy,
-			.peers = lane_of(daemon, daemon->workers, 0),
-			.peer_count = i,
+			.conf = daemon->conf,
+			.peers = shared ? daemon->lane : lane_of(daemon, daemon->workers, 0),
+			.peer_count = shared ? daemon->workers * daemon->ports + i : i,
 		};
-		int err = lane_open(lane_of(daemon, daemon->workers, i), &opts);
+		int err = go_on();
 
+		if (!err)
+			err = lane_open(lane_of(daemon, daemon->workers, i), &opts);
 		if (err)
 			return err;
 	}
 	return 0;
 }
 
-static int open_worker(struct daemon *daemon)
+/* The next worker, over its memory. Returns 0, or -errno after a message. */
+static int make_worker(struct daemon *daemon)
 {
+	const struct conf *conf = daemon->conf;
 	unsigned index = daemon->workers;
-	struct umem *umem = &daemon->umem[index];
-	struct umem_opts umem_opts = umem_opts_of(daemon);
 	struct worker_opts opts = {
 		.number = daemon->survey.queues.value[index],
 		.cpu = daemon->survey.cpus.value[index % daemon->survey.cpus.count],
-		.batch = daemon->conf->batch,
-		.poll = daemon->conf->poll,
-		.finite = daemon->conf->tx.count > 0,
-		.generates = !daemon->mode->receives,
+		.batch = conf->batch,
+		.poll = conf->poll,
+		.busy_poll = conf->busy_poll,
+		.finite = conf->tx.count > 0,
+		.frags = conf->frags,
+		.retries = conf->tx.retries,
+		.first_frame = conf->shared_umem ? index * frames_of_worker(daemon) : 0,
+		.frames = frames_of_worker(daemon),
 		.done_fd = daemon->done_fd,
 	};
-	int err = umem_open(umem, &umem_opts);
+	int err = daemon->mode->receives ? 0 : prepare_tx(daemon, &opts.tx_job);
 
+	if (!err)
+		err = worker_new(&daemon->worker[index], &opts, umem_of(daemon, index));
+	if (!err)
+		return 0;
+	log_error("queue %u: no worker: " ERR_FORMAT, opts.number, ERR_ARGS(err));
+	tx_job_free(opts.tx_job);
+	return err;
+}
+
+static int open_worker(struct daemon *daemon)
+{
+	struct umem_opts umem_opts = umem_opts_of(daemon);
+	struct umem *umem = umem_of(daemon, daemon->workers);
+	int err = 0;
+
+	if (!umem->header)
+		err = umem_open(umem, &umem_opts);
+	if (!err)
+		err = make_worker(daemon);
 	if (err)
 		return err;
-	err = worker_new(&daemon->worker[index], &opts, umem);
-	if (err) {
-		log_error("queue %u: no worker: " ERR_FORMAT, opts.number, ERR_ARGS(err));
-		umem_close(umem);
-		return err;
-	}
-	err = open_lanes(daemon, daemon->worker[index]);
-	if (!err && !daemon->mode->receives)
-		prepare_tx(daemon, daemon->worker[index]);
+	err = open_lanes(daemon, daemon->worker[daemon->workers]);
+	if (!err)
+		share_count(daemon, daemon->worker[daemon->workers]);
 	daemon->workers++; /* also if a lane failed: closing must find the others */
 	return err;
 }
@@ -196,14 +253,21 @@ static int open_all(struct daemon *daemon)
 	daemon->done_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	err = daemon->done_fd < 0 ? -errno : allocate(daemon);
 	if (err) {
-		log_error("not enough memory or files: " ERR_FORMAT, ERR_ARGS(err));
+		log_error("no memory or files to start with: " ERR_FORMAT, ERR_SANDBOX_ARGS(err));
 		return err;
 	}
-	err = opener_memlock(umem_locked_bytes(&umem_opts) * daemon->survey.queues.count);
+	err = go_on();
+	if (!err)
+		err = opener_memlock(umem_locked_bytes(&umem_opts) *
+				     (daemon->conf->shared_umem ? 1 : daemon->survey.queues.count));
 	if (!err)
 		err = attach_ports(daemon);
 	while (!err && daemon->workers < daemon->survey.queues.count)
 		err = open_worker(daemon);
+	if (!err)
+		err = go_on();
+	if (!err && daemon->conf->realtime)
+		err = opener_realtime(daemon->conf->priority);
 	if (!err && !daemon->conf->keep_privileges)
 		err = opener_drop_privileges();
 	return err;
@@ -219,8 +283,8 @@ static void collect_sockets(struct daemon *daemon, struct report *report, unsign
 		struct lane *lane = lane_of(daemon, worker, i);
 		const struct port *port = &daemon->port[i];
 
-		if (lane->xsk.fd > 0)
-			(void)xsk_stats(&lane->xsk, &lane->stats);
+		if (lane->xsk.fd > 0 && !xsk_stats(&lane->xsk, &lane->stats))
+			worker_refused(daemon->worker[worker], i, lane->stats.tx_invalid_descs);
 		report->socket[report->sockets++] = (struct report_socket){
 			.interface = port->netdev.name,
 			.queue = daemon->worker[worker]->number,
@@ -373,7 +437,7 @@ static int open_slots(struct daemon *daemon)
 				continue;
 			log_error("%s q%u: the socket is not taken into the XSKMAP: " ERR_FORMAT,
 				  daemon->port[j].netdev.name, daemon->worker[i]->number,
-				  ERR_ARGS(err));
+				  ERR_SANDBOX_ARGS(err));
 			return err;
 		}
 	}
@@ -388,8 +452,11 @@ static int start_workers(struct daemon *daemon)
 
 		if (!err)
 			continue;
-		log_error("queue %u: no thread on CPU %u: " ERR_FORMAT, daemon->worker[i]->number,
-			  daemon->worker[i]->cpu, ERR_ARGS(err));
+		log_error("queue %u: no thread on CPU %u: " ERR_FORMAT "%s",
+			  daemon->worker[i]->number, daemon->worker[i]->cpu, ERR_SANDBOX_ARGS(err),
+			  err == -EAGAIN ? "; raise RLIMIT_NPROC (`ulimit -u`), RLIMIT_AS "
+					   "(`ulimit -v`) or TasksMax=" :
+					   "");
 		return err;
 	}
 	return 0;
@@ -434,19 +501,37 @@ static int on_done(sd_event_source *source, int fd, uint32_t events, void *conte
 	return daemon->done >= daemon->workers ? sd_event_exit(daemon->loop, 0) : 0;
 }
 
-static void on_gone(int ifindex, void *context)
+static void on_gone(struct daemon *daemon, const struct netdev *netdev)
+{
+	log_error("%s: the device is gone (deleted, or moved to another network namespace)",
+		  netdev->name);
+	daemon->status = 1;
+	sd_event_exit(daemon->loop, 0);
+}
+
+/* One warning a change: an interface's every change is an event, most of them not of its MTU. */
+static void on_mtu(const struct daemon *daemon, struct netdev *netdev, uint32_t mtu)
+{
+	if (netdev->mtu == mtu)
+		return;
+	netdev->mtu = mtu;
+	if (daemon->mode->receives && mtu > advice_mtu_limit(daemon->conf))
+		advice_mtu(daemon->conf, netdev, false);
+}
+
+static void on_netdev(const struct netdev_event *event, void *context)
 {
 	struct daemon *daemon = context;
 
 	for (unsigned i = 0; i < daemon->ports; i++) {
-		const struct netdev *netdev = &daemon->port[i].netdev;
+		struct netdev *netdev = &daemon->port[i].netdev;
 
-		if (netdev->ifindex != ifindex)
+		if (netdev->ifindex != event->ifindex)
 			continue;
-		log_error("%s: the device is gone (deleted, or moved to another network namespace)",
-			  netdev->name);
-		daemon->status = 1;
-		sd_event_exit(daemon->loop, 0);
+		if (event->gone)
+			on_gone(daemon, netdev);
+		else if (event->mtu)
+			on_mtu(daemon, netdev, event->mtu);
 	}
 }
 
@@ -455,11 +540,12 @@ static int on_link_event(sd_event_source *source, int fd, uint32_t events, void 
 	struct daemon *daemon = context;
 
 	(void)source, (void)events;
-	if (netdev_watch_read(fd, on_gone, context) != -ENOBUFS)
+	if (netdev_watch_read(fd, on_netdev, context) != -ENOBUFS)
 		return 0;
 	for (unsigned i = 0; i < daemon->ports; i++) {
-		if (!netdev_exists(daemon->port[i].netdev.ifindex))
-			on_gone(daemon->port[i].netdev.ifindex, context);
+		struct netdev_event event = netdev_look(daemon->port[i].netdev.ifindex);
+
+		on_netdev(&event, context);
 	}
 	return 0;
 }
@@ -501,15 +587,21 @@ static int run(struct daemon *daemon)
 	int err = open_loop(daemon);
 
 	if (err) {
-		log_error("no event loop: " ERR_FORMAT, ERR_ARGS(err));
+		log_error("no event loop: " ERR_FORMAT, ERR_SANDBOX_ARGS(err));
 		return err;
 	}
-	err = start_workers(daemon);
+	err = go_on();
+	if (!err)
+		err = start_workers(daemon);
+	if (daemon->conf->realtime) /* that was for the workers */
+		opener_not_realtime();
 	if (!err)
 		err = open_slots(daemon);
 	if (err)
 		return err;
 	announce(daemon);
+	if (daemon->mode->receives && daemon->mode->sends)
+		advice_at_start(daemon->port, daemon->ports);
 	log_info("forwarding");
 	daemon->start_ns = daemon->reported_ns = clock_now_ns();
 	err = sd_event_loop(daemon->loop);
@@ -585,10 +677,10 @@ static void close_lanes(struct daemon *daemon)
 
 static void close_all(struct daemon *daemon)
 {
-	for (unsigned i = 0; i < daemon->workers; i++) {
+	for (unsigned i = 0; i < daemon->workers; i++)
 		worker_free(daemon->worker[i]);
+	for (unsigned i = 0; daemon->umem && i < daemon->survey.queues.count; i++)
 		umem_close(&daemon->umem[i]);
-	}
 	for (unsigned i = 0; i < daemon->ports; i++) {
 		prog_close(&daemon->port[i].prog);
 		if (daemon->port[i].promiscuous_fd > 0)
@@ -627,12 +719,14 @@ int daemon_run(const struct conf *conf)
 	daemon->watch_fd = netdev_watch_open();
 	if (daemon->watch_fd < 0) {
 		err = daemon->watch_fd;
-		log_error("link events cannot be watched: " ERR_FORMAT, ERR_ARGS(err));
+		log_error("link events cannot be watched: " ERR_FORMAT, ERR_SANDBOX_ARGS(err));
 	} else {
 		err = opener_check();
 	}
 	if (!err)
 		err = irq_find(&daemon->irq, conf->irq_string);
+	if (!err)
+		err = go_on();
 	if (!err)
 		err = survey_host(&daemon->survey, conf, daemon->mode);
 	if (!err) {

@@ -51,6 +51,8 @@ static int try_open(struct lane *lane, const struct lane_opts *opts, bool zero_c
 		.ifindex = netdev->ifindex,
 		.queue = opts->worker->number,
 		.zero_copy = zero_copy,
+		.frags = opts->conf->frags,
+		.no_need_wakeup = opts->conf->no_need_wakeup,
 		.shared_fd = shared_fd(opts, zero_copy),
 	};
 	struct queue *queue;
@@ -61,10 +63,18 @@ static int try_open(struct lane *lane, const struct lane_opts *opts, bool zero_c
 			   bind_opts.shared_fd < 0 ? opts->worker->umem : NULL);
 	if (fd < 0)
 		return fd;
-	err = xsk_map(&lane->xsk, fd, opts->ring_size, 2 * opts->ring_size);
+	if (opts->conf->busy_poll) {
+		err = opener_busy_poll(fd, netdev->name, opts->worker->number, opts->conf->batch);
+		if (err) {
+			close(fd);
+			return err;
+		}
+	}
+	err = xsk_map(&lane->xsk, fd, opts->conf->ring_size, 2 * opts->conf->ring_size);
 	if (err) {
-		log_error("%s q%u: no rings of %u entries: " ERR_FORMAT "; lower --ring-size",
-			  netdev->name, opts->worker->number, opts->ring_size, ERR_ARGS(err));
+		log_error("%s q%u: no rings of %u entries: " ERR_FORMAT "%s", netdev->name,
+			  opts->worker->number, opts->conf->ring_size, ERR_SANDBOX_ARGS(err),
+			  err == -ENOMEM ? "; lower --ring-size" : "");
 		xsk_close(&lane->xsk);
 		return err;
 	}
@@ -91,6 +101,11 @@ static void bind_failed(const struct lane_opts *opts, int err)
 			"%s q%u: already bound by another AF_XDP socket (EBUSY); end its owner or "
 			"choose another queue with -q",
 			netdev->name, queue);
+	else if (err == -EINVAL && opts->conf->frags)
+		log_error(
+			"%s q%u: the kernel refuses multi-buffer or the queue (EINVAL); -F needs Linux 6.6, "
+			"`ethtool -l %s` tells the active queues",
+			netdev->name, queue, netdev->name);
 	else if (err == -EINVAL)
 		log_error(
 			"%s q%u: the kernel refuses the queue (EINVAL); see `ethtool -l %s` for the "
@@ -102,7 +117,7 @@ static void bind_failed(const struct lane_opts *opts, int err)
 			  netdev->name, queue, ERR_ARGS(err));
 	else
 		log_error("%s q%u: the kernel refuses to bind the socket: " ERR_FORMAT,
-			  netdev->name, queue, ERR_ARGS(err));
+			  netdev->name, queue, ERR_SANDBOX_ARGS(err));
 }
 
 /* What a driver without zero-copy says; some say EINVAL. */
@@ -118,11 +133,11 @@ static int open_zero_copy(struct lane *lane, const struct lane_opts *opts, int *
 
 	if (err || !*bind_err)
 		return err;
-	if (opts->zero_copy == CONF_ZERO_COPY_REQUIRE && no_zero_copy(*bind_err))
+	if (opts->conf->zero_copy == CONF_ZERO_COPY_REQUIRE && no_zero_copy(*bind_err))
 		log_error("%s q%u: no zero-copy (driver %s): " ERR_FORMAT "; leave out -z",
 			  netdev->name, opts->worker->number,
 			  netdev->driver[0] ? netdev->driver : "unknown", ERR_ARGS(*bind_err));
-	else if (opts->zero_copy == CONF_ZERO_COPY_REQUIRE || *bind_err == -EBUSY)
+	else if (opts->conf->zero_copy == CONF_ZERO_COPY_REQUIRE || *bind_err == -EBUSY)
 		bind_failed(opts, *bind_err);
 	else if (*bind_err != -ECANCELED)
 		return 0; /* copy is tried next */
@@ -135,8 +150,8 @@ int lane_open(struct lane *lane, const struct lane_opts *opts)
 	int zero_copy_err = 0, bind_err, err;
 
 	/* In skb mode the kernel copies, whatever the driver can. */
-	if (opts->zero_copy == CONF_ZERO_COPY_REQUIRE ||
-	    (opts->zero_copy == CONF_ZERO_COPY_AUTO && opts->port->prog.native)) {
+	if (opts->conf->zero_copy == CONF_ZERO_COPY_REQUIRE ||
+	    (opts->conf->zero_copy == CONF_ZERO_COPY_AUTO && opts->port->prog.native)) {
 		err = open_zero_copy(lane, opts, &zero_copy_err);
 		if (err || !zero_copy_err)
 			return err;

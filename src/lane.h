@@ -23,9 +23,8 @@ struct lane {
 struct lane_opts {
 	const struct port *port; /* attached */
 	struct worker *worker;
-	uint32_t ring_size;
-	enum conf_zero_copy zero_copy;
-	const struct lane *peers; /* the worker's lanes opened so far: they may share a UMEM */
+	const struct conf *conf;
+	const struct lane *peers; /* lanes over the same UMEM opened so far: they may share it */
 	unsigned peer_count;
 };
 

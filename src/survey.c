@@ -2,10 +2,45 @@
 #include "survey.h"
 
 #include <errno.h>
-#include <linux/bpf.h>
 #include <sched.h>
+#include <stdio.h>
+#include <string.h>
 
+#include "advice.h"
 #include "base/log.h"
+#include "base/spelling.h"
+
+struct guess {
+	const char *meant;
+	unsigned distance;
+	char name[CONF_IFNAME_SIZE];
+};
+
+static void guess_name(const char *name, void *context)
+{
+	struct guess *guess = context;
+	unsigned distance = spelling_distance(guess->meant, name);
+
+	if (distance >= guess->distance || !strcmp(name, "lo"))
+		return;
+	guess->distance = distance;
+	snprintf(guess->name, sizeof(guess->name), "%s", name);
+}
+
+static void no_such_interface(const char *name)
+{
+	/* More than half of the letters wrong is no slip of the finger. */
+	struct guess guess = { .meant = name, .distance = (unsigned)strlen(name) / 2 + 1 };
+
+	(void)netdev_names(guess_name, &guess);
+	if (guess.name[0])
+		log_error("%s: no such interface; did you mean %s? `ip link` lists those of this "
+			  "network namespace",
+			  name, guess.name);
+	else
+		log_error("%s: no such interface; `ip link` lists those of this network namespace",
+			  name);
+}
 
 static int query_port(struct survey *survey, unsigned index)
 {
@@ -14,10 +49,9 @@ static int query_port(struct survey *survey, unsigned index)
 	int err = netdev_query(name, netdev);
 
 	if (err == -ENODEV)
-		log_error("%s: no such interface; `ip link` lists those of this network namespace",
-			  name);
+		no_such_interface(name);
 	else if (err)
-		log_error("%s: cannot be looked up: " ERR_FORMAT, name, ERR_ARGS(err));
+		log_error("%s: cannot be looked up: " ERR_FORMAT, name, ERR_SANDBOX_ARGS(err));
 	for (unsigned i = 0; !err && i < index; i++) {
 		if (survey->netdev[i].ifindex != netdev->ifindex)
 			continue;
@@ -26,6 +60,45 @@ static int query_port(struct survey *survey, unsigned index)
 		err = -EEXIST;
 	}
 	return err;
+}
+
+/* Devices that live by every frame of their ports. Others, such as a VRF, do with what is left. */
+static const struct {
+	const char *kind;
+	const char *role;
+} masters[] = {
+	{ "bridge", "a port of bridge" },
+	{ "bond", "a member of bond" },
+	{ "team", "a member of team" },
+	{ "openvswitch", "a port of Open vSwitch" },
+};
+
+static int check_role(const struct survey *survey, const struct netdev *netdev)
+{
+	if (netdev->loopback) {
+		log_error("%s: the loopback interface gets back whatever it sends, so nothing can "
+			  "be forwarded; name another, or make a pair with `ip link add v0 type "
+			  "veth peer name v1`",
+			  netdev->name);
+		return -EINVAL;
+	}
+	if (!netdev->ethernet) {
+		log_error("%s: not an Ethernet interface; `ip link` shows link/ether for those",
+			  netdev->name);
+		return -EINVAL;
+	}
+	for (size_t i = 0; i < sizeof(masters) / sizeof(masters[0]); i++) {
+		if (strcmp(netdev->master_kind, masters[i].kind) != 0)
+			continue;
+		log_error("%s: is %s %s, which would %s; `ip link set dev %s nomaster` takes it "
+			  "out",
+			  netdev->name, masters[i].role, netdev->master_name,
+			  survey->mode->receives ? "get no frame from it any more" :
+						   "send on it at the same time",
+			  netdev->name);
+		return -EINVAL;
+	}
+	return 0;
 }
 
 /* "-q all": the active RX queues. A worker serves its queue on every port, so they must be as many. */
@@ -58,11 +131,14 @@ static int list_all_queues(struct survey *survey)
 static int check_queue(const struct survey *survey, const struct netdev *netdev, unsigned queue)
 {
 	if (queue >= netdev->rx_queues) {
-		log_error(
-			"%s q%u: only %u active RX queue%s (0-%u); choose one with -q, or add some with "
-			"`ethtool -L %s`",
-			netdev->name, queue, netdev->rx_queues, netdev->rx_queues == 1 ? "" : "s",
-			netdev->rx_queues - 1, netdev->name);
+		char active[32] = "RX queue 0 is";
+
+		if (netdev->rx_queues > 1)
+			snprintf(active, sizeof(active), "RX queues 0-%u are",
+				 netdev->rx_queues - 1);
+		log_error("%s q%u: only %s active; choose with -q, or add some with `ethtool -L %s "
+			  "combined %u` (or rx)",
+			  netdev->name, queue, active, netdev->name, queue + 1);
 		return -EINVAL;
 	}
 	if (survey->mode->sends && queue >= netdev->tx_queues) {
@@ -90,9 +166,6 @@ static int choose_queues(struct survey *survey)
 	return err;
 }
 
-/* The largest Ethernet header that can stand before an MTU's worth: two VLAN tags. */
-#define HEADERS_MAX (ETHER_HEADER_LEN + 8)
-
 /* What -s counts beyond the MTU. */
 #define FRAME_OVERHEAD (ETHER_HEADER_LEN + ETHER_FCS_LEN)
 
@@ -102,15 +175,9 @@ static int choose_queues(struct survey *survey)
 static int check_mtu(const struct survey *survey, const struct netdev *netdev)
 {
 	const struct conf *conf = survey->conf;
-	unsigned room = conf->frame_size - XDP_PACKET_HEADROOM;
 
-	if (survey->mode->receives && netdev->mtu + HEADERS_MAX > room) {
-		log_error(
-			"%s: MTU %u does not fit frames of %u bytes, whose room is for %u; use `ip link "
-			"set dev %s mtu %u`%s",
-			netdev->name, netdev->mtu, conf->frame_size, room - HEADERS_MAX,
-			netdev->name, room - HEADERS_MAX,
-			conf->frame_size < 4096 ? ", or -f 4096" : "");
+	if (survey->mode->receives && netdev->mtu > advice_mtu_limit(conf)) {
+		advice_mtu(conf, netdev, true);
 		return -EINVAL;
 	}
 	if (!survey->mode->receives && conf->tx.size_max > netdev->mtu + FRAME_OVERHEAD) {
@@ -122,6 +189,34 @@ static int check_mtu(const struct survey *survey, const struct netdev *netdev)
 		return -EINVAL;
 	}
 	return 0;
+}
+
+/* Frames of a queue without a worker are not lost, but they are not forwarded either: nobody would
+ * guess it from counters. */
+static void tell_unserved(const struct survey *survey)
+{
+	char text[512] = "";
+
+	for (unsigned i = 0; i < survey->ports; i++) {
+		const struct netdev *netdev = &survey->netdev[i];
+		struct number_list left = { 0 };
+		size_t len = strlen(text);
+		char numbers[128];
+
+		for (unsigned queue = 0; queue < netdev->rx_queues; queue++) {
+			if (!number_list_has(&survey->queues, queue) &&
+			    left.count < NUMBER_LIST_MAX)
+				left.value[left.count++] = queue;
+		}
+		if (!left.count)
+			continue;
+		number_list_print(&left, numbers, sizeof(numbers));
+		snprintf(text + len, sizeof(text) - len, "%s%s: queue%s %s", len ? ", " : "",
+			 netdev->name, left.count == 1 ? "" : "s", numbers);
+	}
+	if (text[0])
+		log_warning("%s: not served, their frames go to the host; -q all serves them",
+			    text);
 }
 
 /* CPUs of the workers: those asked for, each of which must be ours to use, or all of ours. */
@@ -166,6 +261,8 @@ int survey_host(struct survey *survey, const struct conf *conf, const struct mod
 	for (unsigned i = 0; !err && i < conf->ports; i++) {
 		err = query_port(survey, i);
 		if (!err)
+			err = check_role(survey, &survey->netdev[i]);
+		if (!err)
 			err = check_mtu(survey, &survey->netdev[i]);
 		survey->ports++;
 	}
@@ -173,5 +270,7 @@ int survey_host(struct survey *survey, const struct conf *conf, const struct mod
 		err = choose_queues(survey);
 	if (!err)
 		err = choose_cpus(survey);
+	if (!err && survey->mode->receives)
+		tell_unserved(survey);
 	return err;
 }

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 /* How long a reader of standard error may take for a line before it goes without. */
@@ -56,14 +57,60 @@ const char *err_text(int err)
 	return text ? text : "no description";
 }
 
+/* The present limit and one to try: twice as much, and 64 where nothing of ours fits. */
+static const char *nofile_advice(void)
+{
+	static _Thread_local char text[96];
+	struct rlimit limit = { 0 };
+	unsigned long long now;
+
+	getrlimit(RLIMIT_NOFILE, &limit);
+	now = limit.rlim_cur;
+	snprintf(text, sizeof(text),
+		 "; RLIMIT_NOFILE is %llu: raise it (`ulimit -n %llu`, LimitNOFILE=)", now,
+		 now < 32 ? 64 : 2 * now);
+	return text;
+}
+
+/* Memory may lack because there is none, or because no more is allowed. */
+static const char *memory_advice(void)
+{
+	static _Thread_local char text[96];
+	struct rlimit limit = { 0 };
+
+	if (getrlimit(RLIMIT_AS, &limit) || limit.rlim_cur == RLIM_INFINITY)
+		return "";
+	snprintf(text, sizeof(text), "; RLIMIT_AS is %llu KiB: raise it (`ulimit -v`, LimitAS=)",
+		 (unsigned long long)limit.rlim_cur / 1024);
+	return text;
+}
+
 const char *err_advice(int err)
 {
 	switch (abs(err)) {
 	case EMFILE:
-		return "; raise the limit on open files (ulimit -n)";
+		return nofile_advice();
+	case ENOMEM:
+		return memory_advice();
 	case ENFILE:
 		return "; raise the host's limit on open files (fs.file-max)";
 	default:
 		return "";
+	}
+}
+
+const char *err_sandbox_advice(int err)
+{
+	switch (abs(err)) {
+	case EPERM:
+	case EACCES:
+	case ENOSYS:
+		return "; a seccomp filter (systemd: SystemCallFilter=) or an LSM forbids it in spite "
+		       "of the capabilities";
+	case EAFNOSUPPORT:
+		return "; the kernel lacks this kind of socket, or a systemd unit it in "
+		       "RestrictAddressFamilies= (AF_NETLINK AF_PACKET AF_XDP)";
+	default:
+		return err_advice(err);
 	}
 }

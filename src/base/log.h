@@ -20,10 +20,14 @@ void log_write(enum log_level level, const char *format, ...) __attribute__((for
 #define log_info(...)	 log_write(LOG_LEVEL_INFO, __VA_ARGS__)
 
 /* For a positive or negative errno, as "EMFILE (Too many open files)" and, where there is something to
- * type against it whatever was tried, "; raise the limit on open files (ulimit -n)". Static text; any
- * thread. */
+ * type against it whatever was tried, "; RLIMIT_NOFILE is 16: raise it (`ulimit -n 64`, LimitNOFILE=)".
+ * Any thread; the advice is valid until that thread asks for the next. */
 #define ERR_FORMAT    "%s (%s)%s"
 #define ERR_ARGS(err) err_name(err), err_text(err), err_advice(err)
 const char *err_name(int err);
 const char *err_text(int err);
 const char *err_advice(int err);
+
+/* The same for a call that, once the capabilities are there, only a sandbox refuses: names that. */
+#define ERR_SANDBOX_ARGS(err) err_name(err), err_text(err), err_sandbox_advice(err)
+const char *err_sandbox_advice(int err);

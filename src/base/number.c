@@ -3,7 +3,9 @@
 
 #include <ctype.h>
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* Reads digits at *cursor and moves it behind them. */
 static int read_digits(const char **cursor, unsigned long max, unsigned long *value)
@@ -55,16 +57,14 @@ static int list_add_range(struct number_list *list, unsigned first, unsigned las
 int number_hex_parse(const char *text, unsigned long max, unsigned long *value)
 {
 	const char *digits = text;
-	char *end;
 
 	if (digits[0] == '0' && (digits[1] == 'x' || digits[1] == 'X'))
 		digits += 2;
-	if (!isxdigit((unsigned char)*digits))
+	/* strtoul() would take a sign, blanks and a second "0x". */
+	if (!*digits || digits[strspn(digits, "0123456789abcdefABCDEF")])
 		return -EINVAL;
 	errno = 0;
-	*value = strtoul(digits, &end, 16);
-	if (*end)
-		return -EINVAL;
+	*value = strtoul(digits, NULL, 16);
 	return errno == ERANGE || *value > max ? -ERANGE : 0;
 }
 
@@ -93,5 +93,26 @@ int number_list_parse(const char *text, unsigned max, struct number_list *list)
 			return 0;
 		if (*text++ != ',')
 			return -EINVAL;
+	}
+}
+
+void number_list_print(const struct number_list *list, char *text, size_t size)
+{
+	size_t len = 0;
+
+	text[0] = '\0';
+	for (unsigned i = 0, last; i < list->count && len < size; i = last + 1) {
+		int more;
+
+		last = i;
+		while (last + 1 < list->count && list->value[last + 1] == list->value[last] + 1)
+			last++;
+		if (last == i)
+			more = snprintf(text + len, size - len, "%s%u", i ? "," : "",
+					list->value[i]);
+		else
+			more = snprintf(text + len, size - len, "%s%u-%u", i ? "," : "",
+					list->value[i], list->value[last]);
+		len += (size_t)more;
 	}
 }

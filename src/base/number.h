@@ -3,6 +3,7 @@
 #pragma once
 
 #include <stdbool.h>
+#include <stddef.h>
 
 /* The most numbers a list may hold; more than the queues or CPUs of any host we know of. */
 #define NUMBER_LIST_MAX 1024
@@ -33,6 +34,9 @@ int number_list_parse(const char *text, unsigned max, struct number_list *list);
 
 /* True if the list holds the number. */
 bool number_list_has(const struct number_list *list, unsigned value);
+
+/* Writes a list whose numbers ascend as number_list_parse() reads it, "0,2-3", cut to the room there is. */
+void number_list_print(const struct number_list *list, char *text, size_t size);
 
 /* True if value is a power of two; 0 is none. */
 static inline bool number_is_power_of_two(unsigned long value)

@@ -5,53 +5,159 @@
 #include "base/mac.h"
 #include "fwd/worker_loop.h"
 
-/* Gives a frame that cannot be forwarded back, and counts why. */
-static inline COLD void forward_drop(struct worker *worker, struct queue *queue, uint64_t addr,
+/*
+ * Descriptors of the packet at the cursor, of `ready` that can be read: 1 unless it is continued, 0 if
+ * its end is not there yet. A ring full of it and still without an end can only be a kernel gone mad:
+ * then all of it is one packet, or nothing would ever move again.
+ */
+static always_inline uint32_t packet_descs(const struct ring_cursor *rx, uint32_t ready)
+{
+	for (uint32_t i = 0; i < ready; i++) {
+		if (!(cursor_ahead(rx, i)->options & XDP_PKT_CONTD))
+			return i + 1;
+	}
+	return ready > rx->mask ? ready : 0;
+}
+
+/* Gives back the packet of `descs` descriptors at the cursor, which moves behind it, and counts why.
+ * Not counted: a packet of which an address was not believed, for that was counted. */
+static inline COLD void forward_drop(struct worker *worker, struct queue *queue,
+				     struct ring_cursor *rx, uint32_t descs,
 				     enum drop_reason reason)
 {
-	queue->drops[reason]++;
-	worker_return(worker, queue, addr);
+	struct chunks chunks = chunks_of(&worker->chunks, false);
+	bool believed = true;
+
+	for (uint32_t i = 0; i < descs; i++) {
+		uint64_t addr = cursor_desc(rx)->addr;
+
+		if (queue_believes(queue, &chunks, addr, LEDGER_FILL))
+			worker_return(worker, queue, addr);
+		else
+			believed = false;
+	}
+	if (believed)
+		queue->drops[reason]++;
+	queue->rx_continued += descs - 1;
+}
+
+/* Bytes of the packet at the cursor. */
+static always_inline uint64_t packet_bytes(const struct ring_cursor *rx, uint32_t descs)
+{
+	uint64_t bytes = 0;
+
+	for (uint32_t i = 0; i < descs; i++)
+		bytes += cursor_ahead(rx, i)->len;
+	return bytes;
 }
 
 /* Takes up to a batch off RX while the egress is down: see worker.h for why they are not kept. */
 static inline COLD uint32_t forward_discard(struct worker *worker, struct queue *ingress)
 {
-	uint32_t count = ring_ready(&ingress->rx, worker->batch);
+	uint32_t ready = ring_ready(&ingress->rx, ring_size(&ingress->rx)), taken = 0;
 	struct ring_cursor rx = ring_peek(&ingress->rx);
 
-	if (count > worker->batch)
-		count = worker->batch;
-	for (uint32_t i = 0; i < count; i++) {
-		const struct xdp_desc *desc = cursor_desc(&rx);
+	for (uint32_t i = 0; i < worker->batch; i++) {
+		uint32_t descs = packet_descs(&rx, ready - taken);
 
-		ingress->rx_bytes += desc->len;
-		if (worker_knows(ingress, worker->frames_bytes, desc->addr))
-			forward_drop(worker, ingress, desc->addr, DROP_LINK_DOWN);
+		if (!descs)
+			break;
+		ingress->rx_bytes += packet_bytes(&rx, descs);
+		forward_drop(worker, ingress, &rx, descs, DROP_LINK_DOWN);
+		taken += descs;
 	}
 	ring_release(&ingress->rx, &rx);
-	return count;
+	return taken;
+}
+
+/* Looks at the first frames of a burst for checksums that the sender left to a network card. */
+static inline COLD void forward_sample(struct worker *worker, struct queue *ingress, uint32_t count)
+{
+	struct chunks chunks = chunks_of(&worker->chunks, false);
+	struct ring_cursor rx = ring_peek(&ingress->rx);
+
+	for (uint32_t i = 0; i < count && ingress->samples; i++) {
+		const struct xdp_desc *desc = cursor_desc(&rx);
+		enum frame_l4 found;
+
+		if (chunks_doubt(&chunks, desc->addr, LEDGER_FILL, ingress->port) != DROP_REASONS)
+			continue; /* it is counted where it is taken */
+		found = frame_l4_checksum(chunks_bytes(&chunks, desc->addr), desc->len);
+		ingress->samples -= found != FRAME_L4_OTHER;
+		ingress->partial_checksums += found == FRAME_L4_PARTIAL;
+	}
+}
+
+/* True if the kernel may name all of the packet's addresses. What it may not is counted when the packet
+ * is dropped. */
+static inline bool packet_believable(const struct queue *ingress, const struct chunks *chunks,
+				     const struct ring_cursor *rx, uint32_t descs)
+{
+	for (uint32_t i = 0; i < descs; i++) {
+		uint64_t addr = cursor_ahead(rx, i)->addr;
+
+		if (chunks_doubt(chunks, addr, LEDGER_FILL, ingress->port) != DROP_REASONS)
+			return false;
+	}
+	return true;
 }
 
 /*
- * One burst. `swap` is a constant in each caller. Per frame: one descriptor read, one written, one
- * ledger store; the frame's own bytes are touched only to swap.
+ * A burst of packets of one or more descriptors, each of which leaves whole or is dropped whole. One
+ * that is not all there yet, or has no room yet, is left for the next pass. Returns the descriptors.
  */
-static always_inline uint32_t forward_burst(struct worker *worker, struct queue *ingress,
-					    struct queue *egress, bool swap)
+static always_inline uint32_t forward_packets(struct worker *worker, struct queue *ingress,
+					      struct queue *egress, bool swap)
+{
+	uint32_t room = queue_tx_room(egress);
+	uint32_t ready = ring_ready(&ingress->rx, ring_size(&ingress->rx)), taken = 0;
+	struct ring_cursor rx = ring_peek(&ingress->rx);
+	struct sends sends = sends_begin(worker, egress, false);
+
+	for (uint32_t i = 0; i < worker->batch; i++) {
+		uint32_t descs = packet_descs(&rx, ready - taken);
+
+		if (!descs)
+			break;
+		if (descs > room && descs <= ring_size(&egress->tx)) {
+			ingress->held = !taken;
+			break;
+		}
+		ingress->rx_bytes += packet_bytes(&rx, descs);
+		taken += descs;
+		if (descs > ring_size(&egress->tx)) {
+			forward_drop(worker, ingress, &rx, descs, DROP_TOO_LONG);
+			continue;
+		}
+		if (!packet_believable(ingress, &sends.chunks, &rx, descs) ||
+		    cursor_ahead(&rx, 0)->len < ETHER_HEADER_LEN) {
+			forward_drop(worker, ingress, &rx, descs, DROP_RUNT);
+			continue;
+		}
+		if (swap)
+			mac_swap(chunks_bytes(&sends.chunks, cursor_ahead(&rx, 0)->addr));
+		for (uint32_t j = 0; j < descs; j++)
+			sends_put(&sends, *cursor_desc(&rx));
+		ingress->rx_continued += descs - 1;
+		room -= descs;
+	}
+	sends_end(egress, &sends);
+	ring_release(&ingress->rx, &rx);
+	return taken;
+}
+
+/* Of packets that are one descriptor each. Per packet: one descriptor read, one written, one ledger
+ * store; the frame's own bytes are touched only to swap. */
+static always_inline uint32_t forward_frames(struct worker *worker, struct queue *ingress,
+					     struct queue *egress, bool swap)
 {
 	uint32_t room = queue_tx_room(egress);
 	uint32_t count = room < worker->batch ? room : worker->batch;
 	uint32_t ready = ring_ready(&ingress->rx, worker->batch);
 	struct ring_cursor rx = ring_peek(&ingress->rx);
-	struct sends sends = sends_begin(worker, egress);
-	uint64_t frames_bytes = worker->frames_bytes, rx_bytes = 0;
-	uint8_t *frames = worker->frames;
+	struct sends sends = sends_begin(worker, egress, true);
+	uint64_t rx_bytes = 0;
 
-	ingress->held = false;
-	if (!ready)
-		return 0;
-	if (unlikely(egress->down))
-		return forward_discard(worker, ingress);
 	if (ready < count)
 		count = ready;
 	if (unlikely(!count)) {
@@ -62,18 +168,38 @@ static always_inline uint32_t forward_burst(struct worker *worker, struct queue 
 		struct xdp_desc desc = *cursor_desc(&rx);
 
 		rx_bytes += desc.len;
-		if (unlikely(!worker_knows(ingress, frames_bytes, desc.addr)))
+		if (unlikely(!queue_believes(ingress, &sends.chunks, desc.addr, LEDGER_FILL)))
 			continue;
 		if (unlikely(desc.len < ETHER_HEADER_LEN)) {
-			forward_drop(worker, ingress, desc.addr, DROP_RUNT);
+			ingress->drops[DROP_RUNT]++;
+			worker_return(worker, ingress, desc.addr);
 			continue;
 		}
 		if (swap)
-			mac_swap(frames + desc.addr);
+			mac_swap(chunks_bytes(&sends.chunks, desc.addr));
 		sends_put(&sends, desc);
 	}
 	ingress->rx_bytes += rx_bytes;
 	sends_end(egress, &sends);
 	ring_release(&ingress->rx, &rx);
 	return count;
+}
+
+/* One burst. `swap` and `plain` are constants in each caller. */
+static always_inline uint32_t forward_burst(struct worker *worker, struct queue *ingress,
+					    struct queue *egress, bool swap, bool plain)
+{
+	uint32_t ready = ring_ready(&ingress->rx, worker->batch);
+
+	ingress->held = false;
+	if (!ready) {
+		ingress->calls[CALL_RX_EMPTY]++;
+		return 0;
+	}
+	if (unlikely(egress->down))
+		return forward_discard(worker, ingress);
+	if (unlikely(ingress->samples))
+		forward_sample(worker, ingress, ready < worker->batch ? ready : worker->batch);
+	return plain ? forward_frames(worker, ingress, egress, swap) :
+		       forward_packets(worker, ingress, egress, swap);
 }

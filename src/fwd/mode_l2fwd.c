@@ -3,9 +3,9 @@
 #include "fwd/forward.h"
 #include "fwd/mode.h"
 
-static always_inline uint32_t l2fwd_burst(struct worker *worker, struct queue *queue)
+static always_inline uint32_t l2fwd_burst(struct worker *worker, struct queue *queue, bool plain)
 {
-	return forward_burst(worker, queue, queue, true);
+	return forward_burst(worker, queue, queue, true, plain);
 }
 
 void mode_l2fwd_run(struct worker *worker)

@@ -3,9 +3,9 @@
 #include "fwd/forward.h"
 #include "fwd/mode.h"
 
-static always_inline uint32_t patch_burst(struct worker *worker, struct queue *queue)
+static always_inline uint32_t patch_burst(struct worker *worker, struct queue *queue, bool plain)
 {
-	return forward_burst(worker, queue, &worker->queue[1 - queue->port], false);
+	return forward_burst(worker, queue, &worker->queue[1 - queue->port], false, plain);
 }
 
 void mode_patch_run(struct worker *worker)

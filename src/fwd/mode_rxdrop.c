@@ -3,28 +3,36 @@
 #include "fwd/mode.h"
 #include "fwd/worker_loop.h"
 
-static always_inline uint32_t rxdrop_burst(struct worker *worker, struct queue *queue)
+static always_inline uint32_t rxdrop_burst(struct worker *worker, struct queue *queue, bool plain)
 {
 	uint32_t count = ring_ready(&queue->rx, worker->batch);
 	struct ring_cursor rx = ring_peek(&queue->rx);
-	uint64_t frames_bytes = worker->frames_bytes, bytes = 0;
+	uint64_t bytes = 0, continued = 0;
 	struct returns returns;
 
-	if (!count)
+	if (!count) {
+		queue->calls[CALL_RX_EMPTY]++;
 		return 0;
+	}
 	if (count > worker->batch)
 		count = worker->batch;
-	returns = returns_begin(worker, queue, count);
+	returns = returns_begin(worker, queue, count, plain);
+	if (unlikely(returns.room < count))
+		queue->calls[CALL_FILL_FAIL]++;
 	for (uint32_t i = 0; i < count; i++) {
 		const struct xdp_desc *desc = cursor_desc(&rx);
 
 		bytes += desc->len;
-		if (likely(worker_knows(queue, frames_bytes, desc->addr)))
+		if (!plain)
+			continued += desc->options & XDP_PKT_CONTD;
+		if (likely(queue_believes(queue, &returns.chunks, desc->addr, LEDGER_FILL)))
 			returns_put(worker, &returns, desc->addr);
 	}
 	returns_end(queue, &returns);
 	ring_release(&queue->rx, &rx);
 	queue->rx_bytes += bytes;
+	if (!plain)
+		queue->rx_continued += continued;
 	return count;
 }
 

@@ -39,7 +39,7 @@ void queue_kick_tx(struct queue *queue)
 		uint32_t after;
 		int err;
 
-		if (queue->zero_copy && !ring_needs_wakeup(&queue->tx))
+		if (queue->flag_wakes && !ring_needs_wakeup(&queue->tx))
 			err = 0; /* the driver is at work on its own */
 		else {
 			err = xsk_wake_tx(queue->fd);
@@ -62,8 +62,24 @@ void queue_kick_tx(struct queue *queue)
 
 void queue_kick_rx(struct queue *queue)
 {
-	if (queue->zero_copy && ring_needs_wakeup(&queue->fill))
+	if (queue->busy_poll || ring_needs_wakeup(&queue->fill))
 		xsk_wake_rx(queue->fd);
+}
+
+/* Descriptors that the kernel took from the TX ring and has not completed. */
+static uint32_t taken_by_kernel(const struct queue *queue)
+{
+	/* Relaxed, and in this order: what is completed in between counts once. */
+	uint32_t completed = load_relaxed(queue->completion.producer);
+
+	return load_relaxed(queue->tx.consumer) - completed;
+}
+
+void queue_find_lost(struct queue *queue, uint32_t refused)
+{
+	uint32_t taken = taken_by_kernel(queue);
+
+	queue->tx_lost = taken < refused ? taken : refused;
 }
 
 /*
@@ -71,15 +87,22 @@ void queue_kick_rx(struct queue *queue)
  * entries still stand there, since queue_tx_room() lets none be overwritten before. Completions come
  * in the order of the entries; where a driver reorders, the sum is right again once they are all in.
  */
-static uint64_t pending_bytes(const struct queue *queue, uint64_t pending)
+static void count_sent(const struct queue *queue, struct queue_counts *counts, uint64_t pending)
 {
-	uint64_t bytes = 0;
+	uint64_t known = pending;
 
-	if (pending > ring_size(&queue->tx)) /* only a kernel gone mad; the loop stays bounded */
-		pending = ring_size(&queue->tx);
-	for (uint64_t i = queue->tx.own - pending; i != queue->tx.own; i++)
-		bytes += ring_desc(&queue->tx, i)->len;
-	return bytes;
+	/* Where some are lost, these are not the ones that are missing; only their sizes are wrong then. */
+	if (known > ring_size(&queue->tx))
+		known = ring_size(&queue->tx);
+	counts->tx_descriptors = queue->tx.own - pending;
+	counts->tx_packets = queue->tx.own - queue->tx_continued - pending;
+	counts->tx_bytes = queue->tx_bytes;
+	for (uint64_t i = queue->tx.own - known; i != queue->tx.own; i++) {
+		const struct xdp_desc *desc = ring_desc(&queue->tx, i);
+
+		counts->tx_bytes -= desc->len;
+		counts->tx_packets += desc->options & XDP_PKT_CONTD;
+	}
 }
 
 void queue_count(const struct queue *queue, struct queue_counts *counts)
@@ -97,18 +120,22 @@ void queue_count(const struct queue *queue, struct queue_counts *counts)
 	tx_consumer = load_relaxed(queue->tx.consumer);
 	completion_producer = load_relaxed(queue->completion.producer);
 
-	counts->rx_packets = queue->rx.own;
+	counts->rx_packets = queue->rx.own - queue->rx_continued;
+	counts->rx_descriptors = queue->rx.own;
 	counts->rx_bytes = queue->rx_bytes;
 	counts->fill = (uint32_t)queue->fill.own - fill_consumer;
 	counts->rx = rx_producer - (uint32_t)queue->rx.own;
 	counts->tx = (uint32_t)queue->tx.own - tx_consumer;
 	counts->completion = completion_producer - (uint32_t)queue->completion.own;
 	counts->kernel = (int64_t)(int32_t)(fill_consumer - rx_producer) +
-			 (int64_t)(int32_t)(tx_consumer - completion_producer);
+			 (int64_t)(int32_t)(tx_consumer - completion_producer) - queue->tx_lost;
 	counts->tx_pending = (uint32_t)queue->tx.own - completion_producer;
-	counts->tx_packets = queue->tx.own - counts->tx_pending;
-	counts->tx_bytes = queue->tx_bytes - pending_bytes(queue, counts->tx_pending);
-	counts->lost = queue->lost;
+	count_sent(queue, counts, counts->tx_pending);
+	counts->tx_pending -= queue->tx_lost;
+	counts->lost = queue->lost + queue->tx_lost;
+	counts->partial_checksums = queue->partial_checksums;
+	memcpy(counts->calls, queue->calls, sizeof(counts->calls));
+	counts->calls[queue->zero_copy ? CALL_WAKE_TX : CALL_COPY_TX] = queue->kicks[KICK_CALLS];
 	memcpy(counts->drops, queue->drops, sizeof(counts->drops));
 	memcpy(counts->kicks, queue->kicks, sizeof(counts->kicks));
 }

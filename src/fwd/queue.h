@@ -27,18 +27,32 @@ struct queue {
 	GROUP_BEGIN(burst);
 	uint64_t rx_bytes;
 	uint64_t tx_bytes; /* put on the TX ring, completed or not */
-	uint64_t tx_left;  /* txpush: frames still to generate; UINT64_MAX: no end */
+	uint64_t tx_left;  /* txpush: packets still to generate; UINT64_MAX: no end */
+	uint32_t tx_lost;  /* TX descriptors that the kernel refused and will not return */
 	int fd;		   /* the socket, for wake-ups; owned by the daemon */
 	uint16_t port;	   /* number in the worker's forward; the ledger's port */
-	bool zero_copy;	   /* wake-ups are needed only where the ring's flag says so */
+	uint16_t samples;  /* TCP and UDP frames still to be looked at for a whole checksum */
+	bool flag_wakes;   /* wake-ups are needed only where the ring's flag says so: zero-copy */
+	bool busy_poll;	   /* a call in every pass, for the driver's NAPI runs in it */
 	bool unsent;	   /* the kernel has not taken all of the TX ring, as far as we know */
 	bool down;	   /* the last wake-up said ENETDOWN or ENXIO */
 	bool held;	   /* frames wait on RX because the egress has no room */
 	bool closed;	   /* its counts are final and stand in `final` */
 	GROUP_END(burst);
 
+	/* Packets of several descriptors only. */
+	GROUP_BEGIN(pieces);
+	uint64_t rx_continued; /* descriptors received that another one of the packet follows */
+	uint64_t tx_continued; /* likewise, put on the TX ring */
+	GROUP_END(pieces);
+
 	/* Rare events, and what a closed queue leaves behind. */
 	GROUP_BEGIN(rare);
+	bool zero_copy; /* as bound */
+	uint64_t partial_checksums;
+	uint64_t calls[CALL_COUNTS]; /* those that are not made of kicks */
+	uint64_t stuck_since_ns; /* refused descriptors may be outstanding since then; 0: none */
+	uint64_t stuck_at;	 /* completions read by then */
 	uint64_t drops[DROP_REASONS];
 	uint64_t kicks[KICK_RESULTS];
 	uint64_t lost; /* frames in whose place the kernel gave back something else */
@@ -53,18 +67,28 @@ ASSERT_GROUP(queue, burst, 1);
  * Frames that may still be put on the TX ring. Not the ring's own room: what is queued and what
  * the kernel has not completed together never exceed the completion ring (as large as TX), so that
  * the kernel always has a slot to complete into, and a TX entry is not overwritten before its frame
- * is completed. It costs no load of a shared index.
+ * is completed. It costs no load of a shared index. A refused descriptor holds no slot.
  */
 static always_inline uint32_t queue_tx_room(const struct queue *queue)
 {
-	return ring_size(&queue->completion) - (uint32_t)(queue->tx.own - queue->completion.own);
+	return ring_size(&queue->completion) + queue->tx_lost -
+	       (uint32_t)(queue->tx.own - queue->completion.own);
 }
 
-/* Frames put on the TX ring whose completion was not read yet. */
+/* Descriptors put on the TX ring whose completion was not read yet and is still to come. */
 static always_inline uint32_t queue_tx_pending(const struct queue *queue)
 {
-	return (uint32_t)(queue->tx.own - queue->completion.own);
+	return (uint32_t)(queue->tx.own - queue->completion.own) - queue->tx_lost;
 }
+
+/*
+ * Works out how many of the descriptors that the kernel took are lost, given how many it has ever
+ * refused (its tx_invalid_descs): it took them, they have not been completed, and it says that it did
+ * not like so many. Some kernels complete what they refuse; then nothing is outstanding, and nothing is
+ * lost. Descriptors under way count as lost too while refused ones are: call it only when the rest can
+ * be taken to be done. Worker's thread.
+ */
+void queue_find_lost(struct queue *queue, uint32_t refused);
 
 /*
  * Wakes the kernel until it has taken all of the TX ring, at most a bounded number of times: a copy
@@ -73,7 +97,8 @@ static always_inline uint32_t queue_tx_pending(const struct queue *queue)
  */
 void queue_kick_tx(struct queue *queue);
 
-/* Wakes the driver for the fill ring where it asks for it. Worker's thread. */
+/* Wakes the driver for the fill ring where it asks for it; where it is busy-polled, runs it. Worker's
+ * thread. */
 void queue_kick_rx(struct queue *queue);
 
 /* Fills in *counts from one set of loads of the rings' indices. Worker's thread, or any after it

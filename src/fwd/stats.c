@@ -6,6 +6,8 @@ static const char *const drop_names[DROP_REASONS] = {
 	[DROP_LINK_DOWN] = "link_down",
 	[DROP_BAD_DESCRIPTOR] = "bad_descriptor",
 	[DROP_STOPPING] = "stopping",
+	[DROP_TOO_LONG] = "too_long",
+	[DROP_RING_VIOLATION] = "ring_violation",
 };
 
 static const char *const kick_names[KICK_RESULTS] = {

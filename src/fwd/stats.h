@@ -16,6 +16,8 @@ enum drop_reason {
 	DROP_LINK_DOWN, /* the egress device is down or gone */
 	DROP_BAD_DESCRIPTOR, /* the kernel named an address outside the frames, received or completed */
 	DROP_STOPPING,	     /* still on the RX ring when the time to drain was over */
+	DROP_TOO_LONG,	     /* a packet of more descriptors than a TX ring has */
+	DROP_RING_VIOLATION, /* the kernel named a frame that it did not have; builds with checks only */
 	DROP_REASONS,
 };
 
@@ -37,26 +39,35 @@ enum kick_result {
 /* The result as messages spell it, "EAGAIN"; result is below KICK_RESULTS. Static text. */
 const char *kick_name(enum kick_result result);
 
-/* What a poller does in vain, and what it calls the kernel for; xdpsock's -a rows. */
+/* Calls and vain looks, as xdpsock counts them. */
 enum call_count {
 	CALL_RX_EMPTY,	/* passes that found RX empty */
-	CALL_FILL_FAIL, /* passes that found no room on fill, or no frame for it */
-	CALL_COPY_TX,	/* sendto() calls of a copy-mode socket */
-	CALL_WAKE_TX,	/* sendto() calls of a zero-copy socket whose ring asked for it */
-	CALL_POLL,	/* poll() calls */
+	CALL_FILL_FAIL, /* passes whose frames the fill ring had no room for */
+	CALL_COPY_TX,	/* sendto() calls of a copy mode socket */
+	CALL_WAKE_TX,	/* sendto() calls of a zero-copy socket */
+	CALL_POLL,	/* poll() calls of its worker */
 	CALL_COUNTS,
+};
+
+/* How late the cycles of -T began. */
+struct cycle_counts {
+	uint64_t period_ns; /* 0: there is no cycle */
+	uint64_t min_ns;    /* UINT64_MAX before the first */
+	uint64_t sum_ns;
+	uint64_t max_ns;
+	uint64_t cycles;
 };
 
 /* One port's queue. Totals since start; occupancies in frames, of the moment of the snapshot. */
 struct queue_counts {
-	uint64_t rx_packets; /* taken from the RX ring */
+	uint64_t rx_packets;	 /* taken from the RX ring */
+	uint64_t rx_descriptors; /* ... in so many pieces */
 	uint64_t rx_bytes;
-	uint64_t tx_packets; /* completed by the kernel */
+	uint64_t tx_packets;	 /* completed by the kernel */
+	uint64_t tx_descriptors; /* ... in so many pieces */
 	uint64_t tx_bytes;
-	uint64_t rx_descriptors; /* of rx_packets and tx_packets; more than them only with -F */
-	uint64_t tx_descriptors;
-	uint64_t partial_checksums; /* received with a checksum left to the device to finish */
-	uint64_t tx_pending;	    /* put on the TX ring and not completed */
+	uint64_t tx_pending;	    /* descriptors put on the TX ring, not refused, not completed */
+	uint64_t partial_checksums; /* of the TCP and UDP frames that were sampled */
 	uint64_t drops[DROP_REASONS];
 	uint64_t kicks[KICK_RESULTS];
 	uint64_t calls[CALL_COUNTS];
@@ -64,17 +75,8 @@ struct queue_counts {
 	uint64_t rx;
 	uint64_t tx;
 	uint64_t completion;
-	uint64_t lost;	/* frames in whose place the kernel gave back something else */
+	uint64_t lost;	/* frames in whose place the kernel gave back something else or nothing */
 	int64_t kernel; /* taken by the kernel and not given back; briefly below 0, see DESIGN.md */
-};
-
-/* How far off its time each transmit cycle (-T) began. */
-struct cycle_counts {
-	uint64_t period_ns; /* 0: no cycle */
-	uint64_t min_ns;    /* UINT64_MAX before the first */
-	uint64_t sum_ns;
-	uint64_t max_ns;
-	uint64_t cycles;
 };
 
 /* One worker. */
@@ -82,8 +84,8 @@ struct worker_counts {
 	uint64_t total;	    /* frames there are */
 	uint64_t pool;	    /* frames in no ring */
 	uint64_t reclaimed; /* frames taken back by the ledger when their port was closed */
+	uint64_t queues;    /* how many of queue[] are used */
 	struct cycle_counts cycle;
-	uint64_t queues; /* how many of queue[] are used */
 	struct queue_counts queue[CONF_PORTS_MAX];
 };
 

@@ -26,43 +26,51 @@
 
 int worker_new(struct worker **result, const struct worker_opts *opts, struct umem *umem)
 {
-	uint32_t frames = umem->header->frames;
+	uint32_t frames = opts->frames ? opts->frames : umem->header->frames - opts->first_frame;
 	struct worker *worker = aligned_alloc(_Alignof(struct worker), sizeof(*worker));
 	uint32_t *pool = calloc(frames, sizeof(*pool));
-	struct tx_job *tx_job = NULL;
 	int wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	int err = wake_fd < 0 ? -errno : 0;
 
-	if (opts->generates)
-		tx_job = calloc(1, sizeof(*tx_job) + frames * sizeof(tx_job->written[0]));
-	if (!worker || !pool || (opts->generates && !tx_job))
+	assert(opts->first_frame + frames <= umem->header->frames);
+	if (!worker || !pool)
 		err = -ENOMEM;
 	if (err) {
 		free(worker);
 		free(pool);
-		free(tx_job);
 		if (wake_fd >= 0)
 			close(wake_fd);
 		return err;
 	}
 	memset(worker, 0, sizeof(*worker));
 	worker->umem = umem;
-	worker->frames = umem->frames;
-	worker->ledger = umem->ledger;
-	worker->frames_bytes = umem->frames_bytes;
-	worker->frame_shift = umem->frame_shift;
+	worker->first_frame = opts->first_frame;
+	worker->chunks = (struct chunks){
+		.frames = umem->frames,
+		.ledger = umem->ledger,
+		.first_byte = (uint64_t)opts->first_frame * umem->header->frame_size,
+		.bytes = (uint64_t)frames * umem->header->frame_size,
+		.size = umem->header->frame_size,
+		.shift = umem->frame_shift,
+		.unaligned = umem->header->unaligned,
+		.plain = !opts->frags && !umem->header->unaligned &&
+			 frames == umem->header->frames && (!opts->tx_job || opts->tx_job->plain),
+	};
 	worker->number = opts->number;
 	worker->cpu = opts->cpu;
 	worker->batch = opts->batch;
 	worker->poll = opts->poll;
 	worker->finite = opts->finite;
+	worker->retries = opts->retries;
+	worker->busy_poll = opts->busy_poll;
+	worker->timed = opts->tx_job && (opts->tx_job->paced || opts->tx_job->cycle.period_ns);
 	worker->done_fd = opts->done_fd;
 	worker->wake_fd = wake_fd;
-	worker->tx_job = tx_job;
+	worker->tx_job = opts->tx_job;
 	worker->receives = true; /* until worker_start(): every fill ring is stocked */
 	pool_init(&worker->pool, pool, frames);
 	for (uint32_t i = frames; i-- > 0;)
-		pool_put(&worker->pool, i); /* frame 0 on top */
+		pool_put(&worker->pool, opts->first_frame + i); /* the first one on top */
 	worker->pollfd[0] = (struct pollfd){ .fd = wake_fd, .events = POLLIN };
 	*result = worker;
 	return 0;
@@ -74,7 +82,7 @@ void worker_free(struct worker *worker)
 		return;
 	close(worker->wake_fd);
 	free(worker->pool.frame);
-	free(worker->tx_job);
+	tx_job_free(worker->tx_job);
 	free(worker);
 }
 
@@ -92,9 +100,10 @@ struct queue *worker_add(struct worker *worker, const struct xsk *xsk)
 		.fd = xsk->fd,
 		.port = (uint16_t)port,
 		.tx_left = UINT64_MAX,
+		.busy_poll = worker->busy_poll,
 	};
 	worker->pollfd[1 + port] = (struct pollfd){ .fd = xsk->fd };
-	worker_refill(worker, queue);
+	worker_refill(worker, queue, false);
 	return queue;
 }
 
@@ -154,8 +163,11 @@ void worker_count(const struct worker *worker, struct worker_counts *counts)
 	counts->pool = worker->pool.count;
 	counts->reclaimed = worker->reclaimed;
 	counts->queues = worker->queues;
-	for (unsigned i = 0; i < worker->queues; i++)
+	counts->cycle = worker->tx_job ? worker->tx_job->cycle : (struct cycle_counts){ 0 };
+	for (unsigned i = 0; i < worker->queues; i++) {
 		queue_count(&worker->queue[i], &counts->queue[i]);
+		counts->queue[i].calls[CALL_POLL] = worker->polls;
+	}
 }
 
 void worker_publish(struct worker *worker)
@@ -235,6 +247,7 @@ void worker_sleep(struct worker *worker, int timeout_ms)
 			timeout_ms = WORKER_NAP_MS < timeout_ms ? WORKER_NAP_MS : timeout_ms;
 	}
 	worker_publish(worker);
+	worker->polls++;
 	store_release(&worker->asleep, 1); /* pairs with answered() */
 	if (poll(worker->pollfd, 1 + worker->queues, timeout_ms) > 0 && worker->pollfd[0].revents &&
 	    read(worker->wake_fd, &count, sizeof(count)) < 0)
@@ -251,17 +264,96 @@ static bool nothing_pending(const struct worker *worker)
 	return true;
 }
 
+static uint64_t count_pending(const struct worker *worker)
+{
+	uint64_t pending = 0;
+
+	for (unsigned i = 0; i < worker->queues; i++)
+		pending += queue_tx_pending(&worker->queue[i]);
+	return pending;
+}
+
+/* True if frames are still to be completed and there is hope: some were, not long ago. */
+static bool completions_may_come(struct worker *worker)
+{
+	uint64_t pending = count_pending(worker), now_ns;
+
+	if (!pending)
+		return false;
+	now_ns = clock_now_ns();
+	if (!worker->done_ns || pending != worker->done_pending) {
+		worker->done_ns = now_ns;
+		worker->done_pending = pending;
+	}
+	worker->gave_up = now_ns - worker->done_ns >= worker->retries * NSEC_PER_SEC;
+	return !worker->gave_up;
+}
+
 void worker_check_done(struct worker *worker)
 {
 	uint64_t one = 1;
 
-	if (worker->done || !nothing_pending(worker))
+	if (worker->done)
 		return;
 	for (unsigned i = 0; i < worker->queues; i++) {
 		if (worker->queue[i].tx_left)
 			return;
 	}
+	if (completions_may_come(worker))
+		return;
 	worker->done = write(worker->done_fd, &one, sizeof(one)) == sizeof(one);
+}
+
+void worker_wait_due(struct worker *worker)
+{
+	const struct tx_job *job = worker->tx_job;
+	uint64_t wait_ns = tx_job_wait_ns(job), wait_ms = wait_ns / NSEC_PER_MSEC;
+
+	/* A cycle is met by sleeping, as in xdpsock, whatever the strategy; for its last part by a timer
+	 * that is more exact than poll()'s milliseconds. */
+	if (job->cycle.period_ns && wait_ms < 2) {
+		tx_job_sleep(job);
+	} else if (job->cycle.period_ns) {
+		worker_sleep(worker,
+			     wait_ms > WORKER_SLEEP_MS ? WORKER_SLEEP_MS : (int)wait_ms - 1);
+	} else if (worker->poll && wait_ns) {
+		if (!wait_ms)
+			wait_ms =
+				1; /* less cannot be slept; what gets due meanwhile is sent together */
+		worker_sleep(worker, wait_ms > WORKER_SLEEP_MS ? WORKER_SLEEP_MS : (int)wait_ms);
+	} else {
+		cpu_relax();
+	}
+}
+
+void worker_find_lost(struct worker *worker)
+{
+	for (unsigned i = 0; i < worker->queues; i++) {
+		struct queue *queue = &worker->queue[i];
+		uint32_t refused = load_relaxed(&worker->refused_of[i]);
+		uint64_t now_ns;
+
+		if (refused <= queue->tx_lost || !queue_tx_pending(queue)) {
+			queue->stuck_since_ns = 0;
+			continue;
+		}
+		now_ns = clock_now_ns();
+		if (!queue->stuck_since_ns || queue->stuck_at != queue->completion.own) {
+			queue->stuck_since_ns = now_ns;
+			queue->stuck_at = queue->completion.own;
+		} else if (now_ns - queue->stuck_since_ns >= WORKER_STUCK_MS * NSEC_PER_MSEC) {
+			queue_find_lost(queue, refused);
+		}
+	}
+}
+
+void worker_refused(struct worker *worker, unsigned port, uint64_t refused)
+{
+	uint32_t before = worker->refused_of[port];
+
+	/* A worker that sees only one of the two looks again in its next idle pass. */
+	store_relaxed(&worker->refused_of[port], (uint32_t)refused);
+	store_relaxed(&worker->refused, worker->refused + (uint32_t)refused - before);
 }
 
 bool worker_drained(struct worker *worker, bool moved, uint64_t *started_ns, uint64_t *quiet_ns)
@@ -287,16 +379,16 @@ bool worker_drained(struct worker *worker, bool moved, uint64_t *started_ns, uin
 /* Every frame that the ledger says is on or beyond the port's rings, back into the pool. */
 static uint32_t take_back(struct worker *worker, unsigned port)
 {
-	uint32_t taken = 0;
+	uint32_t taken = 0, end = worker->first_frame + worker->pool.size;
 
-	for (uint32_t frame = 0; frame < worker->pool.size; frame++) {
-		enum ledger_state state = ledger_state(worker->ledger[frame]);
+	for (uint32_t frame = worker->first_frame; frame < end; frame++) {
+		enum ledger_state state = ledger_state(worker->chunks.ledger[frame]);
 
 		if (state != LEDGER_FILL && state != LEDGER_TX)
 			continue;
-		if (ledger_port(worker->ledger[frame]) != port)
+		if (ledger_port(worker->chunks.ledger[frame]) != port)
 			continue;
-		ledger_write(&worker->ledger[frame], ledger_pack(LEDGER_POOL, 0, 0));
+		ledger_write(&worker->chunks.ledger[frame], ledger_pack(LEDGER_POOL, 0, 0));
 		pool_put(&worker->pool, frame);
 		taken++;
 	}
@@ -320,9 +412,14 @@ void worker_close_port(struct worker *worker, unsigned port)
 	left = ring_ready(&queue->rx, ring_size(&queue->rx));
 	if (left > ring_size(&queue->rx)) /* only a kernel gone mad */
 		left = ring_size(&queue->rx);
-	for (uint32_t i = 0; i < left; i++)
-		queue->rx_bytes += cursor_desc(&rx)->len;
-	queue->drops[DROP_STOPPING] += left;
+	for (uint32_t i = 0; i < left; i++) {
+		const struct xdp_desc *desc = cursor_desc(&rx);
+		uint32_t continued = desc->options & XDP_PKT_CONTD;
+
+		queue->rx_bytes += desc->len;
+		queue->rx_continued += continued;
+		queue->drops[DROP_STOPPING] += !continued;
+	}
 	ring_release(&queue->rx, &rx);
 	queue_count(queue, &queue->final);
 	queue->final.fill = queue->final.rx = queue->final.tx = queue->final.completion = 0;
@@ -340,9 +437,11 @@ uint64_t worker_audit(const struct worker *worker)
 	if (!times)
 		return worker->pool.size; /* nothing was proven */
 	for (uint32_t i = 0; i < worker->pool.count; i++)
-		times[worker->pool.frame[i]]++;
-	for (uint32_t frame = 0; frame < worker->pool.size; frame++) {
-		if (times[frame] != 1 || ledger_state(worker->ledger[frame]) != LEDGER_POOL)
+		times[worker->pool.frame[i] - worker->first_frame]++;
+	for (uint32_t i = 0; i < worker->pool.size; i++) {
+		ledger_entry entry = worker->chunks.ledger[worker->first_frame + i];
+
+		if (times[i] != 1 || ledger_state(entry) != LEDGER_POOL)
 			wrong++;
 	}
 	free(times);

@@ -31,9 +31,10 @@
 
 #include "base/layout.h"
 #include "base/seqlock.h"
-#include "fwd/frame.h"
+#include "fwd/chunks.h"
 #include "fwd/queue.h"
 #include "fwd/stats.h"
+#include "fwd/tx_job.h"
 #include "xdp/pool.h"
 #include "xdp/umem.h"
 #include "xdp/xsk.h"
@@ -47,29 +48,22 @@
  * no fd tells of either. */
 #define WORKER_NAP_MS 1
 
-/* What txpush generates. Owner: the worker's thread, once it runs. */
-struct tx_job {
-	struct frame_template template[CONF_PORTS_MAX]; /* what each port sends */
-	uint16_t written[]; /* per frame: 1 + the port whose template it holds, 0: none's */
-};
+/* How long a descriptor must be outstanding, with nothing else moving, before the kernel's count of
+ * refused ones is taken to mean it, ms. A copy mode frame is completed within microseconds; taken too
+ * early, it only says "lost" for a moment. */
+#define WORKER_STUCK_MS 20
 
 struct worker {
 	/* Set before the thread starts, only read afterwards. */
 	GROUP_BEGIN(setup);
-	struct umem *umem;     /* borrowed from the daemon */
-	uint8_t *frames;       /* of that umem */
-	ledger_entry *ledger;  /* of that umem */
-	uint64_t frames_bytes; /* of that umem */
-	uint32_t frame_shift;  /* of that umem */
-	uint32_t batch;	       /* frames a port and pass */
-	unsigned queues;       /* used entries of queue[] */
-	unsigned number;       /* the queue number it serves */
-	unsigned cpu;	       /* it is pinned to */
-	bool poll;	       /* sleeps when idle; else it spins */
-	bool finite;	       /* ends by itself: txpush with a count */
-	bool receives;	       /* its mode does; else fill rings keep what they have */
-	int wake_fd;	       /* eventfd; written to end a sleep. Owned. */
-	int done_fd;	       /* eventfd of the daemon; written once a finite job is done */
+	struct chunks chunks; /* of that umem, or a slice of it */
+	uint32_t batch;	      /* packets a port and pass */
+	uint16_t queues;      /* used entries of queue[] */
+	bool poll;	      /* sleeps when idle; else it spins */
+	bool busy_poll;	      /* its sockets run the driver's NAPI */
+	bool timed;	      /* its frames are due at times */
+	bool finite;	      /* ends by itself: txpush with a count */
+	bool receives;	      /* its mode does; else fill rings keep what they have */
 	GROUP_END(setup);
 
 	/* Owner: the worker's thread. */
@@ -82,8 +76,10 @@ struct worker {
 
 	/* Owner: the main thread. */
 	GROUP_BEGIN_APART(control);
-	uint64_t asked; /* number of the newest request for a snapshot */
-	uint32_t stop;	/* 1: drain and end */
+	uint64_t asked;	  /* number of the newest request for a snapshot */
+	uint32_t stop;	  /* 1: drain and end */
+	uint32_t refused; /* TX descriptors that the kernel refused, over all ports */
+	uint32_t refused_of[CONF_PORTS_MAX];
 	GROUP_END(control);
 
 	/* Owner: the worker's thread; readers elsewhere. */
@@ -96,10 +92,20 @@ struct worker {
 
 	/* Owner: the worker's thread. Cold, or large. */
 	GROUP_BEGIN_APART(cold);
+	struct umem *umem; /* borrowed from the daemon */
 	struct worker_counts scratch;
 	struct pollfd pollfd[CONF_PORTS_MAX + 1];
 	struct tx_job *tx_job; /* txpush only. Owned. */
-
+	uint64_t polls;	       /* calls of poll() */
+	uint64_t done_ns;      /* since when only completions are missing; 0: frames are */
+	uint64_t done_pending; /* ... and how many were, then */
+	unsigned retries;      /* seconds to wait for them */
+	bool gave_up;	       /* they did not come. Read by the daemon after the end. */
+	uint32_t first_frame;  /* of its own, in the umem */
+	unsigned number;       /* the queue number it serves */
+	unsigned cpu;	       /* it is pinned to */
+	int wake_fd;	       /* eventfd; written to end a sleep. Owned. */
+	int done_fd; /* eventfd of the daemon; written once a finite job is done or given up */
 	GROUP_END(cold);
 
 	/* Owner: the main thread. */
@@ -116,21 +122,27 @@ struct worker {
 
 ASSERT_GROUP(worker, setup, 1);
 ASSERT_GROUP(worker, own, 1);
-ASSERT_GROUP(worker, control, 1);
+ASSERT_GROUP(worker, control, 2);
 
 struct worker_opts {
 	unsigned number; /* the queue number it serves */
 	unsigned cpu;
 	unsigned batch; /* 1 to the ring size */
 	bool poll;
+	bool busy_poll; /* its sockets are set to it */
 	bool finite;
-	bool generates; /* make a tx_job too */
+	bool frags;	       /* its sockets are bound so: packets of several descriptors */
+	unsigned retries;      /* of a finite job: seconds to wait for completions */
+	struct tx_job *tx_job; /* of a mode that generates; the worker's from then on. Else NULL. */
+	uint32_t first_frame;  /* of the umem */
+	uint32_t frames;       /* 0: all from there on */
 	int done_fd;
 };
 
 /*
- * Makes a worker over a umem that it borrows, with every frame in its pool. Main thread. Returns 0
- * with *result to be given to worker_free(), or -errno without a message.
+ * Makes a worker over a umem that it borrows, with every frame of its slice in its pool. Main thread.
+ * Returns 0 with *result to be given to worker_free(), or -errno without a message; opts->tx_job is
+ * then still the caller's.
  */
 int worker_new(struct worker **result, const struct worker_opts *opts, struct umem *umem);
 
@@ -153,6 +165,7 @@ void worker_remove_last(struct worker *worker);
 static inline void worker_bound(struct queue *queue, const struct xsk *xsk)
 {
 	queue->zero_copy = xsk->zero_copy;
+	queue->flag_wakes = xsk->zero_copy && xsk->need_wakeup;
 }
 
 /*
@@ -161,6 +174,10 @@ static inline void worker_bound(struct queue *queue, const struct xsk *xsk)
  * -EINVAL for a CPU that is none of ours, -EAGAIN for too many threads. No message.
  */
 int worker_start(struct worker *worker, void (*run)(struct worker *worker), bool receives);
+
+/* Tells the worker how many TX descriptors of a port the kernel has refused so far (XDP_STATISTICS), for
+ * it to find out which of them will never come back. Main thread. */
+void worker_refused(struct worker *worker, unsigned port, uint64_t refused);
 
 /* Tells the thread to drain and end, without waiting for it. Main thread. */
 void worker_stop(struct worker *worker);

@@ -9,20 +9,29 @@
 #include "fwd/worker.h"
 
 /*
- * A mode's part of a pass on one port: takes up to a batch of frames from the port's RX ring (or
- * makes them) and gives each away: to a TX ring, or back by worker_return(). Returns how many.
+ * A mode's part of a pass on one port: takes up to a batch of packets from the port's RX ring (or
+ * makes them) and gives each away: to a TX ring, or back by worker_return(). Returns how many
+ * descriptors. `plain` is the worker's, as a constant: the usual case, where a packet is one
+ * descriptor and a chunk is found by a shift, is compiled apart from the general one.
  */
-typedef uint32_t burst_fn(struct worker *worker, struct queue *queue);
+typedef uint32_t burst_fn(struct worker *worker, struct queue *queue, bool plain);
 
 /* Sleeps and reports are calls: they happen once a pass at most. */
 
 /* Publishes, then sleeps until a port has something to do, worker_stop(), or timeout_ms at most. */
 void worker_sleep(struct worker *worker, int timeout_ms);
 
+/* As worker_wait(), for a worker whose frames are due at times. */
+void worker_wait_due(struct worker *worker);
+
+/* Looks for descriptors that will never be completed. Does something at most once in WORKER_STUCK_MS. */
+void worker_find_lost(struct worker *worker);
+
 /* Publishes a snapshot of now, and thereby answers every request made so far. */
 void worker_publish(struct worker *worker);
 
-/* Writes done_fd, once, when every port has sent its share and all of it is completed. */
+/* Writes done_fd, once, when every port has sent its share and all of it is completed, or nothing more
+ * of it has been for `retries` seconds. */
 void worker_check_done(struct worker *worker);
 
 /*
@@ -32,14 +41,17 @@ void worker_check_done(struct worker *worker);
  */
 bool worker_drained(struct worker *worker, bool moved, uint64_t *started_ns, uint64_t *quiet_ns);
 
-/* True if the kernel may name this address on the queue's rings. If not, some frame of the queue
- * will not be seen again until the ledger gives it back at close: it is counted as lost. */
-static always_inline bool worker_knows(struct queue *queue, uint64_t frames_bytes, uint64_t addr)
+/* True if the kernel may name this address; else that is noted. Some frame of the queue will then not be
+ * seen again until the ledger gives it back at close: it is counted as lost. */
+static always_inline bool queue_believes(struct queue *queue, const struct chunks *chunks,
+					 uint64_t addr, enum ledger_state state)
 {
-	if (likely(addr < frames_bytes))
+	enum drop_reason doubt = chunks_doubt(chunks, addr, state, queue->port);
+
+	if (likely(doubt == DROP_REASONS))
 		return true;
 	queue->lost++;
-	queue->drops[DROP_BAD_DESCRIPTOR]++;
+	queue->drops[doubt]++;
 	return false;
 }
 
@@ -51,20 +63,18 @@ static always_inline bool worker_knows(struct queue *queue, uint64_t frames_byte
  */
 struct returns {
 	struct ring_cursor fill;
-	ledger_entry *ledger;
+	struct chunks chunks;
 	ledger_entry tag; /* FILL and the port, without the index */
-	uint32_t shift;
 	uint32_t room;
 };
 
 static always_inline struct returns returns_begin(const struct worker *worker, struct queue *queue,
-						  uint32_t count)
+						  uint32_t count, bool plain)
 {
 	return (struct returns){
 		.fill = ring_take(&queue->fill),
-		.ledger = worker->ledger,
+		.chunks = chunks_of(&worker->chunks, plain),
 		.tag = ledger_pack(LEDGER_FILL, queue->port, 0),
-		.shift = worker->frame_shift,
 		.room = worker->receives ? ring_room(&queue->fill, count) : 0,
 	};
 }
@@ -72,15 +82,16 @@ static always_inline struct returns returns_begin(const struct worker *worker, s
 /* Gives back a frame that the worker has in hand, by the address the kernel named. */
 static always_inline void returns_put(struct worker *worker, struct returns *returns, uint64_t addr)
 {
-	uint64_t frame = addr >> returns->shift;
+	const struct chunks *chunks = &returns->chunks;
+	uint64_t frame = chunks_frame(chunks, addr);
 
 	if (likely(returns->room)) {
 		returns->room--;
-		ledger_write(&returns->ledger[frame],
+		ledger_write(&chunks->ledger[frame],
 			     returns->tag | (returns->fill.index & LEDGER_INDEX_MASK));
-		*cursor_addr(&returns->fill) = frame << returns->shift;
+		*cursor_addr(&returns->fill) = chunks_addr(chunks, frame);
 	} else {
-		ledger_write(&returns->ledger[frame], ledger_pack(LEDGER_POOL, 0, 0));
+		ledger_write(&chunks->ledger[frame], ledger_pack(LEDGER_POOL, 0, 0));
 		pool_put(&worker->pool, (uint32_t)frame);
 	}
 }
@@ -94,7 +105,7 @@ static always_inline void returns_end(struct queue *queue, const struct returns 
 /* Gives back one frame, where that is rare. */
 static inline COLD void worker_return(struct worker *worker, struct queue *queue, uint64_t addr)
 {
-	struct returns returns = returns_begin(worker, queue, 1);
+	struct returns returns = returns_begin(worker, queue, 1, false);
 
 	returns_put(worker, &returns, addr);
 	returns_end(queue, &returns);
@@ -106,31 +117,34 @@ static inline COLD void worker_return(struct worker *worker, struct queue *queue
  */
 struct sends {
 	struct ring_cursor tx;
-	ledger_entry *ledger;
+	struct chunks chunks;
 	ledger_entry tag; /* TX and the port, without the index */
-	uint32_t shift;
 	uint64_t bytes;
+	uint64_t continued; /* descriptors that another one of the packet follows */
 };
 
 /* Worker's thread, as the next two: the burst's frames go out of `queue`. */
 static always_inline struct sends sends_begin(const struct worker *worker,
-					      const struct queue *queue)
+					      const struct queue *queue, bool plain)
 {
 	return (struct sends){
 		.tx = ring_take(&queue->tx),
-		.ledger = worker->ledger,
+		.chunks = chunks_of(&worker->chunks, plain),
 		.tag = ledger_pack(LEDGER_TX, queue->port, 0),
-		.shift = worker->frame_shift,
 	};
 }
 
-/* One descriptor of a frame, by the address the kernel named; the caller has it in hand. */
+/* One descriptor of a packet, by the address the kernel named; the caller has the frame in hand. */
 static always_inline void sends_put(struct sends *sends, struct xdp_desc desc)
 {
-	ledger_write(&sends->ledger[desc.addr >> sends->shift],
+	const struct chunks *chunks = &sends->chunks;
+
+	ledger_write(&chunks->ledger[chunks_frame(chunks, desc.addr)],
 		     sends->tag | (sends->tx.index & LEDGER_INDEX_MASK));
 	sends->bytes += desc.len;
 	desc.options &= XDP_PKT_CONTD;
+	if (!chunks->plain && desc.options)
+		sends->continued++;
 	*cursor_desc(&sends->tx) = desc;
 }
 
@@ -140,6 +154,8 @@ static always_inline void sends_end(struct queue *queue, const struct sends *sen
 	if (sends->tx.index == queue->tx.own)
 		return;
 	queue->tx_bytes += sends->bytes;
+	if (unlikely(sends->continued))
+		queue->tx_continued += sends->continued;
 	queue->unsent = true;
 	ring_stage(&queue->tx, &sends->tx);
 	ring_submit(&queue->tx);
@@ -159,11 +175,10 @@ static always_inline struct queue *worker_fill_target(struct worker *worker, str
 
 /* Completed frames back to a fill ring. At most two batches: a pass sends one a port, so this
  * catches up after a stall, and a pass stays short. */
-static always_inline uint32_t worker_reap(struct worker *worker, struct queue *queue)
+static always_inline uint32_t worker_reap(struct worker *worker, struct queue *queue, bool plain)
 {
 	uint32_t count = ring_ready(&queue->completion, 2 * worker->batch);
 	struct ring_cursor completion = ring_peek(&queue->completion);
-	uint64_t frames_bytes = worker->frames_bytes;
 	struct returns returns;
 	struct queue *target;
 
@@ -172,31 +187,36 @@ static always_inline uint32_t worker_reap(struct worker *worker, struct queue *q
 	if (count > 2 * worker->batch)
 		count = 2 * worker->batch;
 	target = worker_fill_target(worker, queue, count);
-	returns = returns_begin(worker, target, count);
+	returns = returns_begin(worker, target, count, plain);
 	for (uint32_t i = 0; i < count; i++) {
 		uint64_t addr = *cursor_addr(&completion);
 
-		if (likely(worker_knows(queue, frames_bytes, addr)))
+		if (likely(queue_believes(queue, &returns.chunks, addr, LEDGER_TX)))
 			returns_put(worker, &returns, addr);
 	}
 	returns_end(target, &returns);
 	ring_release(&queue->completion, &completion);
+	if (unlikely(queue->tx_lost)) /* one that was given up may have come */
+		queue_find_lost(queue, queue->tx_lost);
 	return count;
 }
 
 /* Tops the fill ring up from the pool, and publishes all that this pass put there. */
-static always_inline void worker_refill(struct worker *worker, struct queue *queue)
+static always_inline void worker_refill(struct worker *worker, struct queue *queue, bool plain)
 {
 	uint32_t count = worker->pool.count;
 
 	if (count && worker->receives) {
-		struct returns returns = returns_begin(worker, queue, ring_size(&queue->fill));
+		uint32_t want = ring_size(&queue->fill);
+		struct returns returns = returns_begin(worker, queue, want, plain);
 
 		if (count > returns.room)
 			count = returns.room;
-		for (uint32_t i = 0; i < count; i++)
-			returns_put(worker, &returns,
-				    (uint64_t)pool_get(&worker->pool) << returns.shift);
+		for (uint32_t i = 0; i < count; i++) {
+			uint64_t frame = pool_get(&worker->pool);
+
+			returns_put(worker, &returns, chunks_addr(&returns.chunks, frame));
+		}
 		returns_end(queue, &returns);
 	}
 	/* Not without need: the kernel looks at this line, and every store takes it away. */
@@ -204,20 +224,20 @@ static always_inline void worker_refill(struct worker *worker, struct queue *que
 		ring_submit(&queue->fill);
 }
 
-static always_inline uint32_t worker_pass(struct worker *worker, burst_fn *burst)
+static always_inline uint32_t worker_pass(struct worker *worker, burst_fn *burst, bool plain)
 {
 	uint32_t moved = 0;
 
 	for (unsigned i = 0; i < worker->queues; i++)
-		moved += worker_reap(worker, &worker->queue[i]);
+		moved += worker_reap(worker, &worker->queue[i], plain);
 	for (unsigned i = 0; i < worker->queues; i++)
-		moved += burst(worker, &worker->queue[i]);
+		moved += burst(worker, &worker->queue[i], plain);
 	for (unsigned i = 0; i < worker->queues; i++)
-		worker_refill(worker, &worker->queue[i]);
+		worker_refill(worker, &worker->queue[i], plain);
 	for (unsigned i = 0; i < worker->queues; i++) {
 		if (worker->queue[i].unsent)
 			queue_kick_tx(&worker->queue[i]);
-		if (worker->queue[i].zero_copy)
+		if (worker->queue[i].flag_wakes || worker->queue[i].busy_poll)
 			queue_kick_rx(&worker->queue[i]);
 	}
 	/* Relaxed: the request carries nothing but its number. */
@@ -230,7 +250,11 @@ static always_inline void worker_wait(struct worker *worker)
 {
 	if (worker->finite)
 		worker_check_done(worker);
-	if (worker->poll)
+	if (unlikely(load_relaxed(&worker->refused)))
+		worker_find_lost(worker);
+	if (worker->timed)
+		worker_wait_due(worker);
+	else if (worker->poll)
 		worker_sleep(worker, WORKER_SLEEP_MS);
 	else
 		cpu_relax();
@@ -238,19 +262,27 @@ static always_inline void worker_wait(struct worker *worker)
 
 /* Runs passes until worker_stop(), then drains: what was received goes out, what was sent is waited
  * for, as long as that gets anywhere. */
-static always_inline void worker_loop(struct worker *worker, burst_fn *burst)
+static always_inline void worker_loop_as(struct worker *worker, burst_fn *burst, bool plain)
 {
 	uint64_t started_ns = 0, quiet_ns = 0;
 	bool moved;
 
 	while (!load_relaxed(&worker->stop)) {
-		if (!worker_pass(worker, burst))
+		if (!worker_pass(worker, burst, plain))
 			worker_wait(worker);
 	}
 	for (unsigned i = 0; i < worker->queues; i++)
 		worker->queue[i].tx_left = 0;
 	do {
-		moved = worker_pass(worker, burst);
+		moved = worker_pass(worker, burst, plain);
 	} while (!worker_drained(worker, moved, &started_ns, &quiet_ns));
 	worker_publish(worker);
+}
+
+static always_inline void worker_loop(struct worker *worker, burst_fn *burst)
+{
+	if (likely(worker->chunks.plain))
+		worker_loop_as(worker, burst, true);
+	else
+		worker_loop_as(worker, burst, false);
 }

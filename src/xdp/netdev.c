@@ -6,6 +6,7 @@
 #include <libmnl/libmnl.h>
 #include <linux/ethtool.h>
 #include <linux/if.h>
+#include <linux/if_arp.h>
 #include <linux/if_link.h>
 #include <linux/rtnetlink.h>
 #include <linux/sockios.h>
@@ -19,6 +20,25 @@
  * message of a dump is 32 KiB. */
 #define ANSWER_BYTES 32768
 
+/* A text attribute, cut to the room there is. */
+static void copy_text(char *text, size_t size, const struct nlattr *attr)
+{
+	snprintf(text, size, "%.*s", (int)mnl_attr_get_payload_len(attr), mnl_attr_get_str(attr));
+}
+
+static void parse_kinds(const struct nlattr *nest, struct netdev *netdev)
+{
+	const struct nlattr *attr;
+
+	mnl_attr_for_each_nested(attr, nest)
+	{
+		if (mnl_attr_get_type(attr) == IFLA_INFO_KIND)
+			copy_text(netdev->kind, sizeof(netdev->kind), attr);
+		else if (mnl_attr_get_type(attr) == IFLA_INFO_SLAVE_KIND)
+			copy_text(netdev->master_kind, sizeof(netdev->master_kind), attr);
+	}
+}
+
 static int parse_link(const struct nlmsghdr *message, void *context)
 {
 	struct netdev *netdev = context;
@@ -26,14 +46,22 @@ static int parse_link(const struct nlmsghdr *message, void *context)
 	const struct nlattr *attr;
 
 	netdev->ifindex = info->ifi_index;
+	netdev->loopback = info->ifi_flags & IFF_LOOPBACK;
+	netdev->ethernet = info->ifi_type == ARPHRD_ETHER;
 	mnl_attr_for_each(attr, message, sizeof(*info))
 	{
 		switch (mnl_attr_get_type(attr)) {
 		case IFLA_IFNAME:
-			snprintf(netdev->name, sizeof(netdev->name), "%s", mnl_attr_get_str(attr));
+			copy_text(netdev->name, sizeof(netdev->name), attr);
 			break;
 		case IFLA_MTU:
 			netdev->mtu = mnl_attr_get_u32(attr);
+			break;
+		case IFLA_MASTER:
+			netdev->master = (int)mnl_attr_get_u32(attr);
+			break;
+		case IFLA_LINKINFO:
+			parse_kinds(attr, netdev);
 			break;
 		case IFLA_ADDRESS:
 			if (mnl_attr_get_payload_len(attr) == MAC_LEN)
@@ -46,31 +74,51 @@ static int parse_link(const struct nlmsghdr *message, void *context)
 	return MNL_CB_STOP;
 }
 
-/* Sends a RTM_GETLINK and lets `parse` read the answer. */
-static int link_request(const char *name, int ifindex, mnl_cb_t parse, void *context)
+/* Which link a RTM_GETLINK is about. */
+struct link_request {
+	const char *name; /* NULL: by number */
+	int ifindex;
+	bool elsewhere; /* in the namespace that this one knows as `netnsid` */
+	int32_t netnsid;
+	bool all; /* a dump */
+};
+
+static void build_request(struct nlmsghdr *message, const struct link_request *request)
 {
-	char buffer[ANSWER_BYTES] __attribute__((aligned(8)));
-	struct nlmsghdr *message = mnl_nlmsg_put_header(buffer);
 	struct ifinfomsg *info = mnl_nlmsg_put_extra_header(message, sizeof(*info));
-	struct mnl_socket *socket;
-	ssize_t len;
-	int err = 0;
+	const char *name = request->name;
 
 	message->nlmsg_type = RTM_GETLINK;
-	message->nlmsg_flags = NLM_F_REQUEST;
-	info->ifi_index = ifindex;
+	message->nlmsg_flags = NLM_F_REQUEST | (request->all ? NLM_F_DUMP : 0);
+	info->ifi_index = request->ifindex;
 	if (name)
 		mnl_attr_put_strz(message, strlen(name) < IFNAMSIZ ? IFLA_IFNAME : IFLA_ALT_IFNAME,
 				  name);
+	if (request->elsewhere)
+		mnl_attr_put_u32(message, IFLA_TARGET_NETNSID, (uint32_t)request->netnsid);
+}
+
+/* Sends a RTM_GETLINK and lets `parse` read the answer. */
+static int ask_link(const struct link_request *request, mnl_cb_t parse, void *context)
+{
+	char buffer[ANSWER_BYTES] __attribute__((aligned(8)));
+	struct nlmsghdr *message = mnl_nlmsg_put_header(buffer);
+	struct mnl_socket *socket;
+	int err = 0, more = MNL_CB_OK;
+
+	build_request(message, request);
 	socket = mnl_socket_open2(NETLINK_ROUTE, SOCK_CLOEXEC);
 	if (!socket)
 		return -errno;
 	if (mnl_socket_bind(socket, 0, MNL_SOCKET_AUTOPID) < 0 ||
-	    mnl_socket_sendto(socket, message, message->nlmsg_len) < 0) {
+	    mnl_socket_sendto(socket, message, message->nlmsg_len) < 0)
 		err = -errno;
-	} else {
-		len = mnl_socket_recvfrom(socket, buffer, sizeof(buffer));
-		if (len < 0 || mnl_cb_run(buffer, (size_t)len, 0, 0, parse, context) < 0)
+	while (!err && more == MNL_CB_OK) {
+		ssize_t len = mnl_socket_recvfrom(socket, buffer, sizeof(buffer));
+
+		if (len >= 0)
+			more = mnl_cb_run(buffer, (size_t)len, 0, 0, parse, context);
+		if (len < 0 || more < 0)
 			err = -errno;
 	}
 	mnl_socket_close(socket);
@@ -126,16 +174,28 @@ static int query_numa_node(const char *name)
 	return node;
 }
 
+static void query_master_name(struct netdev *netdev)
+{
+	const struct link_request request = { .ifindex = netdev->master };
+	struct netdev master = { 0 };
+
+	if (netdev->master && !ask_link(&request, parse_link, &master))
+		memcpy(netdev->master_name, master.name, sizeof(netdev->master_name));
+}
+
 int netdev_query(const char *name, struct netdev *netdev)
 {
+	const struct link_request request = { .name = name };
 	struct ethtool_drvinfo driver = { .cmd = ETHTOOL_GDRVINFO };
 	int err, fd;
 
 	*netdev = (struct netdev){ 0 };
-	err = link_request(name, 0, parse_link, netdev);
+	err = ask_link(&request, parse_link, netdev);
 	if (err)
 		return err;
-	fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	/* Any socket takes the ioctls; this kind is needed anyway, so that a sandbox need not allow
+	 * another. */
+	fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE);
 	if (fd < 0)
 		return -errno;
 	query_queues(fd, netdev);
@@ -143,14 +203,105 @@ int netdev_query(const char *name, struct netdev *netdev)
 		snprintf(netdev->driver, sizeof(netdev->driver), "%s", driver.driver);
 	close(fd);
 	netdev->numa_node = query_numa_node(netdev->name);
+	query_master_name(netdev);
+	if (!strcmp(netdev->kind, "veth"))
+		(void)netdev_peer_name(netdev->ifindex, netdev->peer, sizeof(netdev->peer));
 	return 0;
 }
 
-bool netdev_exists(int ifindex)
+/* Where the other end of a veth is. */
+static int parse_peer(const struct nlmsghdr *message, void *context)
 {
-	struct netdev netdev;
+	struct link_request *peer = context;
+	const struct nlattr *attr;
 
-	return link_request(NULL, ifindex, parse_link, &netdev) != -ENODEV;
+	mnl_attr_for_each(attr, message, sizeof(struct ifinfomsg))
+	{
+		if (mnl_attr_get_type(attr) == IFLA_LINK)
+			peer->ifindex = (int)mnl_attr_get_u32(attr);
+		if (mnl_attr_get_type(attr) != IFLA_LINK_NETNSID)
+			continue;
+		peer->elsewhere = true;
+		peer->netnsid = (int32_t)mnl_attr_get_u32(attr);
+	}
+	return MNL_CB_STOP;
+}
+
+int netdev_peer_name(int ifindex, char *name, size_t size)
+{
+	const struct link_request near = { .ifindex = ifindex };
+	struct link_request far = { 0 };
+	struct netdev peer = { 0 };
+	int err = ask_link(&near, parse_peer, &far);
+
+	name[0] = '\0';
+	if (!err && (!far.ifindex || (far.elsewhere && far.netnsid < 0)))
+		err = -ENOENT;
+	if (!err)
+		err = ask_link(&far, parse_link, &peer);
+	if (!err)
+		snprintf(name, size, "%s", peer.name);
+	return err;
+}
+
+struct name_callback {
+	netdev_name_fn *each;
+	void *context;
+};
+
+static int parse_names(const struct nlmsghdr *message, void *context)
+{
+	const struct name_callback *callback = context;
+	const struct nlattr *attr, *alternative;
+
+	mnl_attr_for_each(attr, message, sizeof(struct ifinfomsg))
+	{
+		if (mnl_attr_get_type(attr) == IFLA_IFNAME)
+			callback->each(mnl_attr_get_str(attr), callback->context);
+		if (mnl_attr_get_type(attr) != IFLA_PROP_LIST)
+			continue;
+		mnl_attr_for_each_nested(alternative, attr)
+		{
+			if (mnl_attr_get_type(alternative) == IFLA_ALT_IFNAME)
+				callback->each(mnl_attr_get_str(alternative), callback->context);
+		}
+	}
+	return MNL_CB_OK;
+}
+
+int netdev_names(netdev_name_fn *each, void *context)
+{
+	const struct link_request request = { .all = true };
+	struct name_callback callback = { each, context };
+
+	return ask_link(&request, parse_names, &callback);
+}
+
+static int parse_event(const struct nlmsghdr *message, void *context)
+{
+	struct netdev_event *event = context;
+	const struct ifinfomsg *info = mnl_nlmsg_get_payload(message);
+	const struct nlattr *attr;
+
+	*event = (struct netdev_event){ .ifindex = info->ifi_index };
+	/* A port that leaves a bridge sends RTM_DELLINK too, of family AF_BRIDGE: it is still here. */
+	event->gone = message->nlmsg_type == RTM_DELLINK && info->ifi_family == AF_UNSPEC;
+	mnl_attr_for_each(attr, message, sizeof(*info))
+	{
+		if (mnl_attr_get_type(attr) == IFLA_MTU)
+			event->mtu = mnl_attr_get_u32(attr);
+	}
+	return MNL_CB_STOP;
+}
+
+struct netdev_event netdev_look(int ifindex)
+{
+	const struct link_request request = { .ifindex = ifindex };
+	struct netdev_event event = { 0 };
+
+	event.gone = ask_link(&request, parse_event, &event) == -ENODEV;
+	event.ifindex = ifindex;
+	return event;
 }
 
 int netdev_watch_open(void)
@@ -169,25 +320,26 @@ int netdev_watch_open(void)
 	return fd;
 }
 
-struct gone_callback {
-	netdev_gone_fn *gone;
+struct event_callback {
+	netdev_event_fn *tell;
 	void *context;
 };
 
 static int watch_message(const struct nlmsghdr *message, void *context)
 {
-	const struct gone_callback *callback = context;
-	const struct ifinfomsg *info = mnl_nlmsg_get_payload(message);
+	const struct event_callback *callback = context;
+	struct netdev_event event;
 
-	/* A port that leaves a bridge sends RTM_DELLINK too, of family AF_BRIDGE: it is still here. */
-	if (message->nlmsg_type == RTM_DELLINK && info->ifi_family == AF_UNSPEC)
-		callback->gone(info->ifi_index, callback->context);
+	if (message->nlmsg_type != RTM_NEWLINK && message->nlmsg_type != RTM_DELLINK)
+		return MNL_CB_OK;
+	parse_event(message, &event);
+	callback->tell(&event, callback->context);
 	return MNL_CB_OK;
 }
 
-int netdev_watch_read(int fd, netdev_gone_fn *gone, void *context)
+int netdev_watch_read(int fd, netdev_event_fn *tell, void *context)
 {
-	struct gone_callback callback = { gone, context };
+	struct event_callback callback = { tell, context };
 	char buffer[ANSWER_BYTES] __attribute__((aligned(8)));
 
 	for (;;) {

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Network devices: facts read once, and events. Needs no capability. */
+/* Network devices: facts read once, and events. Needs no capability, but for a peer's name. */
 #pragma once
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "base/mac.h"
 
 #define NETDEV_NAME_SIZE 16 /* IFNAMSIZ */
+#define NETDEV_KIND_SIZE 16 /* the longest known is "openvswitch" */
 
 struct netdev {
 	char name[NETDEV_NAME_SIZE]; /* the kernel's own name for it */
@@ -18,6 +20,13 @@ struct netdev {
 	uint8_t mac[MAC_LEN];
 	uint32_t rx_queues; /* active ones, at least 1 */
 	uint32_t tx_queues; /* likewise; may differ */
+	bool loopback;	    /* lo */
+	bool ethernet;	    /* its frames begin with an Ethernet header */
+	int master;	    /* ifindex of the device that it is a port or member of, 0: of none */
+	char master_kind[NETDEV_KIND_SIZE]; /* "bridge", "bond", "team", ...; "" if not told */
+	char master_name[NETDEV_NAME_SIZE]; /* likewise */
+	char kind[NETDEV_KIND_SIZE];	    /* "veth", "vlan", ...; "" for a network card */
+	char peer[NETDEV_NAME_SIZE];	    /* of a veth: the other end; "" if not known */
 };
 
 /*
@@ -28,19 +37,39 @@ struct netdev {
 int netdev_query(const char *name, struct netdev *netdev);
 
 /*
+ * Writes the name of a veth's other end, in whichever network namespace that is: one of another than
+ * the caller's is told only to who has CAP_NET_ADMIN there. Any thread. Returns 0; -ENOENT for a device
+ * that has no other end; or another -errno, then and now name is "". Logs nothing.
+ */
+int netdev_peer_name(int ifindex, char *name, size_t size);
+
+/* Called with a name or an alternative name of a device. */
+typedef void netdev_name_fn(const char *name, void *context);
+
+/* Calls `each` for every name in the caller's network namespace, in the kernel's order. Any thread.
+ * Returns 0 or the -errno of the netlink request; some may have been told before it. */
+int netdev_names(netdev_name_fn *each, void *context);
+
+/* What happened to a device, or what it is like now. */
+struct netdev_event {
+	int ifindex;
+	bool gone;    /* deleted, or left this network namespace */
+	uint32_t mtu; /* 0: not told */
+};
+
+typedef void netdev_event_fn(const struct netdev_event *event, void *context);
+
+/*
  * Opens a socket that becomes readable when a link of this namespace changes. Returns the fd, which
  * the caller closes, or -errno (-EMFILE). Any thread, as the next two.
  */
 int netdev_watch_open(void);
 
-/* Called for each device that was deleted or left this network namespace. */
-typedef void netdev_gone_fn(int ifindex, void *context);
-
 /*
- * Reads what is pending on a watch, without blocking. Returns 0; -ENOBUFS if the kernel dropped
- * events, then the caller must look for itself; or another -errno.
+ * Reads what is pending on a watch, without blocking, and calls `tell` for each event. Returns 0;
+ * -ENOBUFS if the kernel dropped events, then the caller must look for itself; or another -errno.
  */
-int netdev_watch_read(int fd, netdev_gone_fn *gone, void *context);
+int netdev_watch_read(int fd, netdev_event_fn *tell, void *context);
 
-/* True if a device with this index is in the caller's namespace, or if that cannot be told. */
-bool netdev_exists(int ifindex);
+/* How a device of the caller's namespace is now; if that cannot be told, it is not gone. */
+struct netdev_event netdev_look(int ifindex);

@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <linux/if_ether.h>
 #include <linux/if_packet.h>
+#include <sched.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/prctl.h>
@@ -14,9 +15,10 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/signals.h"
 #include "xdp/uapi.h"
 
-int opener_check(void)
+static int check_capabilities(void)
 {
 	static const struct {
 		unsigned capability;
@@ -48,6 +50,34 @@ int opener_check(void)
 	return -EPERM;
 }
 
+/* `where` names interface and queue, if it is about one, with a colon and a blank. */
+static void socket_failed(const char *where, int err)
+{
+	if (err == -EAFNOSUPPORT)
+		log_error("%sno AF_XDP: " ERR_FORMAT "; the kernel needs CONFIG_XDP_SOCKETS, a "
+			  "systemd unit AF_XDP in RestrictAddressFamilies=",
+			  where, ERR_ARGS(err));
+	else
+		log_error("%sno AF_XDP socket: " ERR_FORMAT, where, ERR_SANDBOX_ARGS(err));
+}
+
+int opener_check(void)
+{
+	int err = check_capabilities();
+	int fd;
+
+	if (err)
+		return err;
+	fd = socket(AF_XDP, SOCK_RAW | SOCK_CLOEXEC, 0);
+	if (fd < 0) {
+		err = -errno;
+		socket_failed("", err);
+		return err;
+	}
+	close(fd);
+	return 0;
+}
+
 int opener_memlock(uint64_t bytes)
 {
 	struct rlimit limit, wish = { bytes, bytes };
@@ -72,30 +102,17 @@ int opener_memlock(uint64_t bytes)
 	return -ENOBUFS;
 }
 
-int opener_attach(const struct opener_attach *request, struct prog *prog)
+int opener_attach(const struct prog_opts *opts, struct prog *prog)
 {
-	return prog_open(prog, request->ifname, request->ifindex, request->queues, request->attach);
-}
-
-static void socket_failed(const char *ifname, uint32_t queue, int err)
-{
-	if (err == -EPERM || err == -EACCES)
-		log_error("%s q%u: not allowed to make an AF_XDP socket: " ERR_FORMAT
-			  "; run as root or with CAP_NET_RAW",
-			  ifname, queue, ERR_ARGS(err));
-	else if (err == -EAFNOSUPPORT)
-		log_error("%s q%u: no AF_XDP: " ERR_FORMAT
-			  "; the kernel needs CONFIG_XDP_SOCKETS, a "
-			  "systemd unit AF_XDP in RestrictAddressFamilies=",
-			  ifname, queue, ERR_ARGS(err));
-	else
-		log_error("%s q%u: no AF_XDP socket: " ERR_FORMAT, ifname, queue, ERR_ARGS(err));
+	return prog_open(prog, opts);
 }
 
 static void register_failed(const char *ifname, uint32_t queue, uint64_t bytes, int err)
 {
 	struct rlimit limit = { 0 };
 
+	if (err == -ECANCELED)
+		return; /* asked to end, nothing wrong */
 	getrlimit(RLIMIT_MEMLOCK, &limit);
 	if (err == -ENOBUFS)
 		log_error(
@@ -105,8 +122,11 @@ static void register_failed(const char *ifname, uint32_t queue, uint64_t bytes, 
 			ifname, queue, (unsigned long long)bytes,
 			(unsigned long long)limit.rlim_cur);
 	else
-		log_error("%s q%u: the kernel refuses %llu bytes of frames: " ERR_FORMAT, ifname,
-			  queue, (unsigned long long)bytes, ERR_ARGS(err));
+		log_error(
+			"%s q%u: the kernel refuses %llu bytes of frames (XDP_UMEM_REG): " ERR_FORMAT
+			"%s",
+			ifname, queue, (unsigned long long)bytes, ERR_SANDBOX_ARGS(err),
+			err == -ENOMEM ? "; lower --ring-size or --frames-per-queue" : "");
 }
 
 /* The kernel un-accounts a closed socket's memory in deferred work, 10 to 50 ms later here. */
@@ -124,6 +144,8 @@ static int register_umem(int fd, const struct umem *umem)
 	};
 	uint64_t start_ns = clock_now_ns();
 
+	if (umem->header->unaligned)
+		reg.flags |= XDP_UMEM_UNALIGNED_CHUNK_FLAG;
 	if (reg.tx_metadata_len)
 		reg.flags |= XDP_UMEM_TX_METADATA_LEN;
 	while (setsockopt(fd, SOL_XDP, XDP_UMEM_REG, &reg, sizeof(reg))) {
@@ -131,6 +153,8 @@ static int register_umem(int fd, const struct umem *umem)
 
 		if (err != -ENOBUFS || clock_now_ns() - start_ns > UNACCOUNT_NS)
 			return err;
+		if (signals_end_asked())
+			return -ECANCELED;
 		usleep(UNACCOUNT_NAP_US);
 	}
 	return 0;
@@ -142,8 +166,11 @@ int opener_socket(const char *ifname, uint32_t queue, const struct umem *umem)
 	int err;
 
 	if (fd < 0) {
+		char where[64];
+
 		err = -errno;
-		socket_failed(ifname, queue, err);
+		snprintf(where, sizeof(where), "%s q%u: ", ifname, queue);
+		socket_failed(where, err);
 		return err;
 	}
 	err = umem ? register_umem(fd, umem) : 0;
@@ -153,6 +180,54 @@ int opener_socket(const char *ifname, uint32_t queue, const struct umem *umem)
 		return err;
 	}
 	return fd;
+}
+
+int opener_busy_poll(int fd, const char *ifname, uint32_t queue, unsigned budget)
+{
+	const struct {
+		int name;
+		const char *text;
+		int value;
+	} options[] = {
+		{ SO_PREFER_BUSY_POLL, "SO_PREFER_BUSY_POLL", 1 },
+		{ SO_BUSY_POLL, "SO_BUSY_POLL", OPENER_BUSY_POLL_US },
+		{ SO_BUSY_POLL_BUDGET, "SO_BUSY_POLL_BUDGET", (int)budget },
+	};
+
+	for (size_t i = 0; i < sizeof(options) / sizeof(options[0]); i++) {
+		int err;
+
+		if (!setsockopt(fd, SOL_SOCKET, options[i].name, &options[i].value,
+				sizeof(options[i].value)))
+			continue;
+		err = -errno;
+		log_error("%s q%u: no busy polling: %s=%d: " ERR_FORMAT "; leave out -B", ifname,
+			  queue, options[i].text, options[i].value, ERR_ARGS(err));
+		return err;
+	}
+	return 0;
+}
+
+int opener_realtime(unsigned priority)
+{
+	const struct sched_param param = { .sched_priority = (int)priority };
+	int err;
+
+	if (!sched_setscheduler(0, SCHED_FIFO, &param))
+		return 0;
+	err = -errno;
+	log_error("-W FIFO -U %u: " ERR_FORMAT
+		  "; it needs CAP_SYS_NICE, and real-time share in the "
+		  "control group",
+		  priority, ERR_ARGS(err));
+	return err;
+}
+
+void opener_not_realtime(void)
+{
+	const struct sched_param param = { 0 };
+
+	(void)sched_setscheduler(0, SCHED_OTHER, &param);
 }
 
 int opener_promiscuous(const char *ifname, int ifindex)
@@ -166,8 +241,7 @@ int opener_promiscuous(const char *ifname, int ifindex)
 	    !setsockopt(fd, SOL_PACKET, PACKET_ADD_MEMBERSHIP, &request, sizeof(request)))
 		return fd;
 	err = -errno;
-	log_error("%s: cannot be made promiscuous: " ERR_FORMAT "; this needs CAP_NET_RAW", ifname,
-		  ERR_ARGS(err));
+	log_error("%s: cannot be made promiscuous: " ERR_FORMAT, ifname, ERR_SANDBOX_ARGS(err));
 	if (fd >= 0)
 		close(fd);
 	return err;
@@ -192,7 +266,9 @@ int opener_drop_privileges(void)
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)) {
 		int err = -errno;
 
-		log_error("no_new_privs cannot be set: " ERR_FORMAT, ERR_ARGS(err));
+		log_error("no_new_privs cannot be set: " ERR_FORMAT
+			  "; --keep-privileges goes on without",
+			  ERR_ARGS(err));
 		return err;
 	}
 	return 0;

@@ -13,14 +13,8 @@
 #include "xdp/prog.h"
 #include "xdp/umem.h"
 
-struct opener_attach {
-	const char *ifname; /* for messages */
-	int ifindex;
-	uint32_t queues; /* active RX queues: slots of the XSKMAP */
-	enum prog_attach attach;
-};
-
-/* Says which capabilities are missing, all of them in one message. Returns 0, or -EPERM after it. */
+/* Says which capabilities are missing, all of them in one message, and whether this kernel and sandbox
+ * have AF_XDP. Returns 0, or -EPERM, -EAFNOSUPPORT or another -errno after a message. */
 int opener_check(void);
 
 /*
@@ -33,15 +27,33 @@ int opener_memlock(uint64_t bytes);
 
 /* Loads and attaches the XDP program of a port into *prog, which the caller closes; returns and messages
  * are prog_open()'s. */
-int opener_attach(const struct opener_attach *request, struct prog *prog);
+int opener_attach(const struct prog_opts *opts, struct prog *prog);
 
 /*
  * Makes an AF_XDP socket and, if `umem` is not NULL, registers its frames with it. Returns the fd,
  * which the caller owns, or -errno after a message that names ifname and queue: -EAFNOSUPPORT,
  * -EPERM (CAP_NET_RAW), -ENOBUFS (memlock), -ENOMEM, -EMFILE. Memory of a socket that was closed a
- * moment ago still counts against memlock: that is waited for, up to half a second.
+ * moment ago still counts against memlock: that is waited for, up to half a second; -ECANCELED, without
+ * a message, if meanwhile a signal to end is pending.
  */
 int opener_socket(const char *ifname, uint32_t queue, const struct umem *umem);
+
+/*
+ * Lets the socket run the driver's NAPI from its owner's calls (SO_PREFER_BUSY_POLL), for up to
+ * OPENER_BUSY_POLL_US and `budget` frames a call; over 64 needs CAP_NET_ADMIN. Returns 0, or -errno after
+ * a message: -ENOPROTOOPT from a kernel before 5.11 or without CONFIG_NET_RX_BUSY_POLL.
+ */
+int opener_busy_poll(int fd, const char *ifname, uint32_t queue, unsigned budget);
+
+#define OPENER_BUSY_POLL_US 20 /* xdpsock's */
+
+/*
+ * Puts the calling thread under SCHED_FIFO at this priority, 1 to 99, for the threads that it starts to
+ * inherit; opener_not_realtime() takes only itself out again, which needs no privilege. Returns 0, or
+ * -EPERM (CAP_SYS_NICE, or a control group without real-time share) after a message.
+ */
+int opener_realtime(unsigned priority);
+void opener_not_realtime(void);
 
 /*
  * Turns on promiscuous mode, counted by the kernel: it ends when the returned fd is closed, by us or

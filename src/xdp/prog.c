@@ -16,6 +16,7 @@
 #include "base/log.h"
 #include "base/signals.h"
 #include "millrace_shared.h"
+#include "xdp/attached.h"
 
 /* Said again outside a system header, or clang's analyser holds that it keeps what it frees. */
 void bpf_object__destroy_skeleton(struct bpf_object_skeleton *s);
@@ -30,7 +31,7 @@ void bpf_object__destroy_skeleton(struct bpf_object_skeleton *s);
 #define LEAVING_NAP_US 5000
 
 /* The first warning of libbpf since this was emptied, without its newline: later ones only say what
- * failed because of it. */
+ * failed because of it. Where it goes on without is not what anything failed of. */
 static char libbpf_reason[256];
 
 static int libbpf_print(enum libbpf_print_level level, const char *format, va_list args)
@@ -42,7 +43,8 @@ static int libbpf_print(enum libbpf_print_level level, const char *format, va_li
 	line[strcspn(line, "\n")] = '\0';
 	if (!strncmp(line, "libbpf: ", 8))
 		start += 8;
-	if (level == LIBBPF_WARN && !libbpf_reason[0])
+	if (level == LIBBPF_WARN && !libbpf_reason[0] && !strstr(start, "BTF") &&
+	    !strstr(start, "bump RLIMIT_MEMLOCK"))
 		snprintf(libbpf_reason, sizeof(libbpf_reason), "%s", start);
 	return 0;
 }
@@ -52,28 +54,6 @@ static int dup_cloexec(int fd)
 	int copy = fcntl(fd, F_DUPFD_CLOEXEC, 3);
 
 	return copy < 0 ? -errno : copy;
-}
-
-/* Says who is attached to the device, "program 12 'name'"; false if nobody is. `ours` tells whether it
- * has our name. */
-static bool describe_attached(int ifindex, char *text, size_t size, bool *ours)
-{
-	struct bpf_prog_info info = { 0 };
-	__u32 len = sizeof(info), id = 0;
-	int fd;
-
-	*ours = false;
-	if (bpf_xdp_query_id(ifindex, 0, &id) || !id)
-		return false;
-	fd = bpf_prog_get_fd_by_id(id);
-	if (fd < 0 || bpf_obj_get_info_by_fd(fd, &info, &len))
-		snprintf(text, size, "XDP program %u", id);
-	else
-		snprintf(text, size, "XDP program %u '%s'", id, info.name);
-	*ours = !strcmp(info.name, PROG_NAME);
-	if (fd >= 0)
-		close(fd);
-	return true;
 }
 
 /*
@@ -107,21 +87,23 @@ static int link_create_once(int prog_fd, int ifindex, bool native)
 }
 
 /* A millraced that was killed a moment ago holds its link until the kernel has taken it apart, which
- * takes longer than starting the next one. */
+ * takes longer than starting the next one. A program whose name is not told may be of one. */
 static int link_create(int prog_fd, int ifindex, bool native)
 {
 	uint64_t start_ns = clock_now_ns();
 
 	for (;;) {
 		int fd = link_create_once(prog_fd, ifindex, native);
-		char other[64];
-		bool ours;
+		struct attached other;
 
 		if (fd != -EBUSY && fd != -EEXIST)
 			return fd;
-		if (describe_attached(ifindex, other, sizeof(other), &ours) && !ours)
+		if (!attached_find(ifindex, &other) && other.name[0] &&
+		    strcmp(other.name, PROG_NAME) != 0)
 			return fd;
-		if (clock_now_ns() - start_ns > LEAVING_NS || signals_end_asked())
+		if (signals_end_asked())
+			return -ECANCELED;
+		if (clock_now_ns() - start_ns > LEAVING_NS)
 			return fd;
 		usleep(LEAVING_NAP_US);
 	}
@@ -131,32 +113,107 @@ static int link_create(int prog_fd, int ifindex, bool native)
 static bool refused_in_any_mode(int err)
 {
 	return err == -EBUSY || err == -EEXIST || err == -EPERM || err == -EACCES ||
-	       err == -ENODEV || err == -EMFILE || err == -ENFILE;
+	       err == -ENODEV || err == -EMFILE || err == -ENFILE || err == -ENOSYS ||
+	       err == -ECANCELED;
 }
 
-static void attach_failed(const char *ifname, int ifindex, const char *mode, int err,
+/* A running one holds its program by a link, and nobody but its end takes that away. */
+static bool is_millraced(const struct attached *other)
+{
+	return other->link_id &&
+	       (!strcmp(other->name, PROG_NAME) || !strcmp(other->holder_name, "millraced"));
+}
+
+/* What takes the other program away, besides --replace. */
+static void describe_way_out(const char *ifname, const struct attached *other, char *text,
+			     size_t size)
+{
+	if (other->holder_has_link)
+		snprintf(text, size, "end pid %d", (int)other->holder);
+	else if (other->link_id)
+		snprintf(text, size, "end its owner (`bpftool link show id %u`)", other->link_id);
+	else
+		snprintf(text, size, "`ip link set dev %s %s off`", ifname,
+			 attached_ip_word(other));
+}
+
+static void occupied(const struct prog_opts *opts)
+{
+	struct attached other;
+	char text[160], way_out[96];
+
+	if (attached_find(opts->ifindex, &other)) {
+		log_error("%s: another XDP program is attached; see `bpftool net`", opts->ifname);
+		return;
+	}
+	attached_find_holder(&other);
+	attached_describe(&other, text, sizeof(text));
+	describe_way_out(opts->ifname, &other, way_out, sizeof(way_out));
+	if (is_millraced(&other))
+		log_error("%s: another millraced serves it, whose %s is attached; %s first%s",
+			  opts->ifname, text, way_out, opts->replace ? ", --replace does not" : "");
+	else
+		log_error("%s: %s is attached and is left alone; %s%s", opts->ifname, text, way_out,
+			  opts->replace ? "" : ", or start with --replace");
+}
+
+#define NO_BPF_ADVICE "the kernel needs CONFIG_BPF_SYSCALL, a systemd unit bpf in SystemCallFilter="
+
+/* The capabilities were there, see opener_check(). */
+#define SANDBOX_ADVICE                                                                           \
+	"a seccomp filter (systemd: SystemCallFilter= without bpf), an LSM, lockdown or a user " \
+	"namespace forbids bpf() in spite of the capabilities"
+
+static void attach_failed(const struct prog_opts *opts, const char *mode, int err,
 			  const char *reason)
 {
-	char other[64];
-	bool ours;
+	const char *ifname = opts->ifname;
 
-	if (err == -EBUSY || err == -EEXIST) {
-		if (!describe_attached(ifindex, other, sizeof(other), &ours))
-			snprintf(other, sizeof(other), "another XDP program");
-		log_error(
-			"%s: %s is attached and is left alone; end its owner (`bpftool link` lists links); "
-			"one without an owner goes by `ip link set dev %s xdpgeneric off` or `xdpdrv off`",
-			ifname, other, ifname);
-	} else if (err == -EPERM || err == -EACCES) {
+	if (err == -ECANCELED)
+		return; /* asked to end, nothing wrong */
+	if (err == -EBUSY || err == -EEXIST)
+		occupied(opts);
+	else if (err == -EPERM || err == -EACCES)
 		log_error("%s: not allowed to attach an XDP program: " ERR_FORMAT
-			  "; run as root, or with CAP_NET_ADMIN and CAP_BPF",
+			  "; " SANDBOX_ADVICE,
 			  ifname, ERR_ARGS(err));
-	} else if (refused_in_any_mode(err)) {
+	else if (err == -ENOSYS)
+		log_error("%s: no XDP program can be attached: " ERR_FORMAT "; " NO_BPF_ADVICE,
+			  ifname, ERR_ARGS(err));
+	else if (refused_in_any_mode(err))
 		log_error("%s: no XDP program can be attached: " ERR_FORMAT, ifname, ERR_ARGS(err));
-	} else {
-		log_error("%s: no XDP in %s mode: %s%s", ifname, mode, reason,
+	else
+		log_error("%s: no XDP in %s mode: %s%s%s", ifname, mode, reason,
+			  err == -EINVAL ? "; attaching by bpf_link needs Linux 5.9" : "",
 			  strcmp(mode, "native") ? "" : "; without -N skb mode is tried too");
-	}
+}
+
+/* For --replace: an empty device before we attach, which the kernel does not do in one step for a link. */
+static int take_off_other(const struct prog_opts *opts)
+{
+	struct attached other;
+	char text[160];
+	int err = attached_find(opts->ifindex, &other);
+
+	if (err)
+		return 0; /* nothing there, or attaching tells what is wrong */
+	attached_find_holder(&other);
+	if (is_millraced(&other) || !strcmp(other.name, PROG_NAME))
+		return 0; /* attaching waits for it if it is about to leave, and else refuses */
+	attached_describe(&other, text, sizeof(text));
+	err = attached_take_off(&other);
+	if (!err)
+		log_warning("%s: %s was taken off for --replace and will not be put back",
+			    opts->ifname, text);
+	else if (err == -EPERM || err == -EACCES)
+		log_error("%s: %s is held by a bpf_link, and only CAP_SYS_ADMIN can take it off "
+			  "for --replace: " ERR_FORMAT "; run as root, or end its owner",
+			  opts->ifname, text, ERR_ARGS(err));
+	else
+		log_error("%s: %s cannot be taken off for --replace: " ERR_FORMAT
+			  "; end its owner, see `bpftool link` and `bpftool net`",
+			  opts->ifname, text, ERR_ARGS(err));
+	return err;
 }
 
 static int attach_as(struct prog *prog, int prog_fd, int ifindex, bool native)
@@ -170,33 +227,32 @@ static int attach_as(struct prog *prog, int prog_fd, int ifindex, bool native)
 	return 0;
 }
 
-static int attach(struct prog *prog, int prog_fd, const char *ifname, int ifindex,
-		  enum prog_attach wanted)
+static int attach(struct prog *prog, int prog_fd, const struct prog_opts *opts)
 {
 	char native_reason[320], reason[320];
 	int native_err = 0, err;
 
-	if (wanted != PROG_ATTACH_SKB) {
-		native_err = attach_as(prog, prog_fd, ifindex, true);
+	if (opts->attach != PROG_ATTACH_SKB) {
+		native_err = attach_as(prog, prog_fd, opts->ifindex, true);
 		if (!native_err)
 			return 0;
 		snprintf(native_reason, sizeof(native_reason), ERR_FORMAT, ERR_ARGS(native_err));
 		if (!refused_in_any_mode(native_err))
-			ask_kernel_reason(prog_fd, ifindex, native_err, native_reason,
+			ask_kernel_reason(prog_fd, opts->ifindex, native_err, native_reason,
 					  sizeof(native_reason));
-		if (wanted == PROG_ATTACH_NATIVE || refused_in_any_mode(native_err)) {
-			attach_failed(ifname, ifindex, "native", native_err, native_reason);
+		if (opts->attach == PROG_ATTACH_NATIVE || refused_in_any_mode(native_err)) {
+			attach_failed(opts, "native", native_err, native_reason);
 			return native_err;
 		}
 	}
-	err = attach_as(prog, prog_fd, ifindex, false);
+	err = attach_as(prog, prog_fd, opts->ifindex, false);
 	if (err) {
 		snprintf(reason, sizeof(reason), ERR_FORMAT, ERR_ARGS(err));
-		attach_failed(ifname, ifindex, "skb", err, reason);
+		attach_failed(opts, "skb", err, reason);
 	} else if (native_err) {
 		log_warning(
 			"%s: no native XDP (%s): attached in skb mode, which is several times slower",
-			ifname, native_reason);
+			opts->ifname, native_reason);
 	}
 	return err;
 }
@@ -205,9 +261,11 @@ static void load_failed(const char *ifname, int err)
 {
 	if (err == -EPERM || err == -EACCES)
 		log_error("%s: not allowed to load the XDP program: " ERR_FORMAT
-			  "; run as root, or with CAP_BPF and CAP_NET_ADMIN",
+			  "; " SANDBOX_ADVICE,
 			  ifname, ERR_ARGS(err));
-	else if (refused_in_any_mode(err))
+	else if (err == -ENOSYS)
+		log_error("%s: no BPF: " ERR_FORMAT "; " NO_BPF_ADVICE, ifname, ERR_ARGS(err));
+	else if (refused_in_any_mode(err) || err == -ENOMEM)
 		log_error("%s: the XDP program cannot be loaded: " ERR_FORMAT, ifname,
 			  ERR_ARGS(err));
 	else
@@ -241,8 +299,7 @@ static void read_back_mode(struct prog *prog, int ifindex)
 		prog->native = query.drv_prog_id == prog->id;
 }
 
-int prog_open(struct prog *prog, const char *ifname, int ifindex, uint32_t queues,
-	      enum prog_attach wanted)
+int prog_open(struct prog *prog, const struct prog_opts *opts)
 {
 	struct millrace_bpf *skeleton;
 	int err;
@@ -253,20 +310,23 @@ int prog_open(struct prog *prog, const char *ifname, int ifindex, uint32_t queue
 	skeleton = millrace_bpf__open();
 	if (!skeleton) {
 		err = -errno;
-		load_failed(ifname, err);
+		load_failed(opts->ifname, err);
 		return err;
 	}
-	bpf_map__set_max_entries(skeleton->maps.millrace_xsks, queues);
+	bpf_map__set_max_entries(skeleton->maps.millrace_xsks, opts->queues);
 	err = millrace_bpf__load(skeleton);
 	if (!err)
 		err = keep_maps(prog, skeleton);
 	if (err) {
-		load_failed(ifname, err);
+		load_failed(opts->ifname, err);
 		goto out;
 	}
-	err = attach(prog, bpf_program__fd(skeleton->progs.millrace), ifname, ifindex, wanted);
+	if (opts->replace)
+		err = take_off_other(opts);
 	if (!err)
-		read_back_mode(prog, ifindex);
+		err = attach(prog, bpf_program__fd(skeleton->progs.millrace), opts);
+	if (!err)
+		read_back_mode(prog, opts->ifindex);
 out:
 	millrace_bpf__destroy(skeleton);
 	if (err)

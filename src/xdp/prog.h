@@ -25,15 +25,23 @@ struct prog_counts {
 	uint64_t passed; /* of these, given to the host's stack */
 };
 
+struct prog_opts {
+	const char *ifname; /* for messages */
+	int ifindex;
+	uint32_t queues; /* active RX queues: slots of the XSKMAP */
+	enum prog_attach attach;
+	bool replace; /* take a program off that is not a millraced's, with a warning */
+};
+
 /*
- * Loads one instance for `queues` RX queues and attaches it to the device by a bpf_link. Never
- * replaces a program; one of a millraced that is just ending is waited for, up to a second. Needs
- * CAP_BPF and CAP_NET_ADMIN. Returns 0, or -errno after a message that names the device and what to do:
- * -EBUSY another program is there, -EPERM a capability lacks, -EOPNOTSUPP and others where
- * PROG_ATTACH_NATIVE cannot be had.
+ * Loads one instance and attaches it to the device by a bpf_link. Never replaces a program unless told
+ * to, and never that of a running millraced; one of a millraced that is just ending is waited for, up to
+ * a second. Needs CAP_BPF and CAP_NET_ADMIN. Returns 0, or -errno after a message that names the device
+ * and what to do: -EBUSY another program is there, -EPERM a capability lacks or a sandbox refuses,
+ * -EOPNOTSUPP and others where PROG_ATTACH_NATIVE cannot be had; -ECANCELED, without one, if a signal to
+ * end is pending.
  */
-int prog_open(struct prog *prog, const char *ifname, int ifindex, uint32_t queues,
-	      enum prog_attach wanted);
+int prog_open(struct prog *prog, const struct prog_opts *opts);
 
 /* Puts the socket into the queue's slot, replacing what was there: frames come from then on. Returns 0,
  * or -errno: -E2BIG for a queue beyond those of prog_open(), -EINVAL for a socket that is not bound. */

@@ -72,6 +72,13 @@ static always_inline struct xdp_desc *cursor_desc(struct ring_cursor *cursor)
 	return (struct xdp_desc *)cursor->entries + (cursor->index++ & cursor->mask);
 }
 
+/* The descriptor `ahead` entries behind the cursor, which stays. */
+static always_inline const struct xdp_desc *cursor_ahead(const struct ring_cursor *cursor,
+							 uint32_t ahead)
+{
+	return (const struct xdp_desc *)cursor->entries + ((cursor->index + ahead) & cursor->mask);
+}
+
 /* Producer: free slots, at least `want` of them if the kernel has freed so many. 0 to the size. */
 static always_inline uint32_t ring_room(struct ring *ring, uint32_t want)
 {

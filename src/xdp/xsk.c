@@ -87,12 +87,15 @@ int xsk_bind(struct xsk *xsk, const struct xsk_bind_opts *opts)
 	socklen_t len = sizeof(options);
 
 	if (opts->shared_fd >= 0) {
-		/* Any other flag is refused: copy and need_wakeup are those of the shared socket. */
+		/* Any other flag is refused: copy, need_wakeup and SG are those of the shared socket. */
 		address.sxdp_flags = XDP_SHARED_UMEM;
 		address.sxdp_shared_umem_fd = (uint32_t)opts->shared_fd;
 	} else {
-		address.sxdp_flags = XDP_USE_NEED_WAKEUP;
-		address.sxdp_flags |= opts->zero_copy ? XDP_ZEROCOPY : XDP_COPY;
+		address.sxdp_flags = opts->zero_copy ? XDP_ZEROCOPY : XDP_COPY;
+		if (!opts->no_need_wakeup)
+			address.sxdp_flags |= XDP_USE_NEED_WAKEUP;
+		if (opts->frags)
+			address.sxdp_flags |= XDP_USE_SG;
 	}
 	if (bind(xsk->fd, (struct sockaddr *)&address, sizeof(address)))
 		return -errno;
@@ -101,7 +104,7 @@ int xsk_bind(struct xsk *xsk, const struct xsk_bind_opts *opts)
 	xsk->zero_copy = options.flags & XDP_OPTIONS_ZEROCOPY;
 	/* XDP_OPTIONS does not tell this one, and the TX ring's flag is set whether it was asked for or
 	 * not. A bind that carries the flag, or shares with one that did, honours it or fails. */
-	xsk->need_wakeup = true;
+	xsk->need_wakeup = !opts->no_need_wakeup;
 	return 0;
 }
 
@@ -121,6 +124,14 @@ int xsk_stats(const struct xsk *xsk, struct xsk_stats *stats)
 		.tx_ring_empty_descs = kernel.tx_ring_empty_descs,
 	};
 	return 0;
+}
+
+bool xsk_has_napi(const struct xsk *xsk)
+{
+	unsigned id = 0;
+	socklen_t len = sizeof(id);
+
+	return !getsockopt(xsk->fd, SOL_SOCKET, SO_INCOMING_NAPI_ID, &id, &len) && id;
 }
 
 void xsk_close(struct xsk *xsk)

@@ -36,7 +36,9 @@ struct xsk_bind_opts {
 	int ifindex;
 	uint32_t queue;
 	bool zero_copy; /* this or -EOPNOTSUPP; false: copy */
-	int shared_fd;	/* a bound socket whose UMEM this one shares; -1: it registered its own */
+	bool frags;	/* packets may take several descriptors; a kernel before 6.6 says -EINVAL */
+	bool no_need_wakeup;
+	int shared_fd; /* a bound socket whose UMEM this one shares; -1: it registered its own */
 };
 
 /* XDP_STATISTICS, all of it counted since the socket was made. */
@@ -67,6 +69,10 @@ int xsk_bind(struct xsk *xsk, const struct xsk_bind_opts *opts);
 /* Reads the socket's statistics; those of a dead device stay readable. Main thread. Returns 0, or
  * -errno with *stats untouched. */
 int xsk_stats(const struct xsk *xsk, struct xsk_stats *stats);
+
+/* True once the socket has received from a NAPI that busy polling can run: it is told by the first frame,
+ * and never in skb mode on a device without one. Main thread. */
+bool xsk_has_napi(const struct xsk *xsk);
 
 /* Unmaps and closes; a zeroed or half-open socket is fine. What it was (zero_copy, need_wakeup) can
  * still be read. The UMEM's frames are the caller's. Main thread. */

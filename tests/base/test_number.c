@@ -35,6 +35,42 @@ static void numbers_are_read_whole_or_refused(void **state)
 	}
 }
 
+static void hexadecimal_numbers_are_read_whole_or_refused(void **state)
+{
+	static const struct {
+		const char *text;
+		int want;
+		unsigned long value;
+	} rows[] = {
+		{ "0", 0, 0 },
+		{ "ffffFFFF", 0, 0xffffffff },
+		{ "0x12345678", 0, 0x12345678 },
+		{ "0Xab", 0, 0xab },
+		{ "100000000", -ERANGE, 0 },
+		{ "fffffffffffffffffffff", -ERANGE, 0 },
+		{ "", -EINVAL, 0 },
+		{ "0x", -EINVAL, 0 },
+		{ "-1", -EINVAL, 0 },
+		{ "+1", -EINVAL, 0 },
+		{ " 1", -EINVAL, 0 },
+		{ "1 ", -EINVAL, 0 },
+		{ "0x0x1", -EINVAL, 0 },
+		{ "g", -EINVAL, 0 },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		unsigned long value = 0;
+		int err = number_hex_parse(rows[i].text, 0xffffffff, &value);
+
+		if (err != rows[i].want)
+			print_error("'%s'\n", rows[i].text);
+		assert_int_equal(err, rows[i].want);
+		if (!err)
+			assert_int_equal(value, rows[i].value);
+	}
+}
+
 static void lists_are_read_whole_or_refused(void **state)
 {
 	static const struct {
@@ -98,13 +134,35 @@ static void powers_of_two(void **state)
 	assert_false(number_is_power_of_two(1000));
 }
 
+static void lists_are_printed_as_they_are_read(void **state)
+{
+	static const char *const rows[] = { "0", "0,2-3", "1-3", "0,2,4", "0-1023" };
+	static struct number_list list;
+	char text[32];
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		assert_int_equal(number_list_parse(rows[i], 4095, &list), 0);
+		number_list_print(&list, text, sizeof(text));
+		assert_string_equal(text, rows[i]);
+	}
+	list.count = 0;
+	number_list_print(&list, text, sizeof(text));
+	assert_string_equal(text, "");
+	assert_int_equal(number_list_parse("0,2,4,6", 4095, &list), 0);
+	number_list_print(&list, text, 5);
+	assert_string_equal(text, "0,2,");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(numbers_are_read_whole_or_refused),
+		cmocka_unit_test(hexadecimal_numbers_are_read_whole_or_refused),
 		cmocka_unit_test(lists_are_read_whole_or_refused),
 		cmocka_unit_test(a_list_that_would_overflow_is_refused),
 		cmocka_unit_test(powers_of_two),
+		cmocka_unit_test(lists_are_printed_as_they_are_read),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -25,17 +25,17 @@ uint32_t measured_pass_patch(struct worker *worker);
 
 __attribute__((noinline)) uint32_t measured_pass_rxdrop(struct worker *worker)
 {
-	return worker_pass(worker, rxdrop_burst);
+	return worker_pass(worker, rxdrop_burst, true);
 }
 
 __attribute__((noinline)) uint32_t measured_pass_l2fwd(struct worker *worker)
 {
-	return worker_pass(worker, l2fwd_burst);
+	return worker_pass(worker, l2fwd_burst, true);
 }
 
 __attribute__((noinline)) uint32_t measured_pass_patch(struct worker *worker)
 {
-	return worker_pass(worker, patch_burst);
+	return worker_pass(worker, patch_burst, true);
 }
 
 static const struct {

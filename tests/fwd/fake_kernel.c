@@ -97,31 +97,67 @@ void fake_swallow(struct fake_socket *socket)
 		abort();
 }
 
-void fake_receive_address(struct fake_socket *socket, uint64_t addr, uint32_t len)
+/* Where an address of the rings points to. */
+static uint64_t offset_of(const struct fake_socket *socket, uint64_t addr)
+{
+	if (!socket->umem->header->unaligned)
+		return addr;
+	return (addr & XSK_UNALIGNED_BUF_ADDR_MASK) + (addr >> XSK_UNALIGNED_BUF_OFFSET_SHIFT);
+}
+
+static void put_rx(struct fake_socket *socket, struct xdp_desc desc)
 {
 	struct xdp_desc *rx = socket->entries[XSK_RING_RX];
 	uint32_t index = socket->producer[XSK_RING_RX];
 
-	rx[index & (socket->size[XSK_RING_RX] - 1)] = (struct xdp_desc){ .addr = addr, .len = len };
+	rx[index & (socket->size[XSK_RING_RX] - 1)] = desc;
 	store_release(&socket->producer[XSK_RING_RX], index + 1);
+}
+
+void fake_receive_address(struct fake_socket *socket, uint64_t addr, uint32_t len)
+{
+	put_rx(socket, (struct xdp_desc){ .addr = addr, .len = len });
+}
+
+void fake_receive_piece(struct fake_socket *socket, const void *bytes, uint32_t len, bool more)
+{
+	uint64_t headroom = XDP_PACKET_HEADROOM + socket->umem->header->headroom;
+	struct xdp_desc desc = { .len = len, .options = more ? XDP_PKT_CONTD : 0 };
+	uint64_t addr;
+
+	if (!take_chunk(socket, &addr))
+		abort();
+	desc.addr = addr;
+	/* An unaligned chunk's address keeps its base; the offset stands in the upper bits. */
+	if (socket->umem->header->unaligned)
+		desc.addr |= headroom << XSK_UNALIGNED_BUF_OFFSET_SHIFT;
+	else
+		desc.addr += headroom;
+	memcpy(socket->umem->frames + offset_of(socket, desc.addr), bytes, len);
+	put_rx(socket, desc);
 }
 
 bool fake_receive(struct fake_socket *socket, const void *bytes, uint32_t len)
 {
+	uint32_t room = socket->umem->header->frame_size - XDP_PACKET_HEADROOM -
+			socket->umem->header->headroom;
+	uint32_t pieces = len ? (len + room - 1) / room : 1, at = 0;
 	uint64_t addr;
 
-	if (!take_chunk(socket, &addr)) {
+	if (occupied(socket, XSK_RING_FILL) + socket->spares < pieces) {
 		socket->rx_dropped++;
 		return false;
 	}
-	if (occupied(socket, XSK_RING_RX) == socket->size[XSK_RING_RX]) {
+	if (occupied(socket, XSK_RING_RX) + pieces > socket->size[XSK_RING_RX]) {
+		if (!take_chunk(socket, &addr))
+			abort();
 		socket->rx_ring_full++;
 		socket->spare[socket->spares++] = addr;
 		return false;
 	}
-	addr += XDP_PACKET_HEADROOM + socket->umem->header->headroom;
-	memcpy(socket->umem->frames + addr, bytes, len);
-	fake_receive_address(socket, addr, len);
+	for (; pieces; pieces--, at += room)
+		fake_receive_piece(socket, (const uint8_t *)bytes + at,
+				   pieces > 1 ? room : len - at, pieces > 1);
 	return true;
 }
 
@@ -143,21 +179,50 @@ void fake_complete(struct fake_socket *socket)
 	socket->helds = 0;
 }
 
+/* What the kernel's xskq_cons_is_valid_desc() checks. */
+static bool acceptable(const struct fake_socket *socket, struct xdp_desc desc)
+{
+	uint64_t at = offset_of(socket, desc.addr), size = socket->umem->header->frame_size;
+
+	if (!desc.len || desc.len > size || desc.options & ~(uint32_t)XDP_PKT_CONTD)
+		return false;
+	if (at >= socket->umem->frames_bytes || desc.len > socket->umem->frames_bytes - at)
+		return false;
+	return socket->umem->header->unaligned || at % size + desc.len <= size;
+}
+
+static void complete(struct fake_socket *socket, uint64_t addr)
+{
+	if (socket->hold_completions)
+		socket->held[socket->helds++] = addr;
+	else
+		fake_complete_address(socket, addr);
+}
+
 static void send_one(struct fake_socket *socket)
 {
 	const struct xdp_desc *tx = socket->entries[XSK_RING_TX];
 	uint32_t index = socket->consumer[XSK_RING_TX];
 	struct xdp_desc desc = tx[index & (socket->size[XSK_RING_TX] - 1)];
-	struct fake_frame *frame = &socket->last[socket->sent++ % FAKE_LAST];
+	struct fake_frame *partial = &socket->partial;
+	bool good = acceptable(socket, desc);
 
-	assert(desc.len && desc.addr + desc.len <= socket->umem->frames_bytes);
-	frame->len = desc.len;
-	memcpy(frame->bytes, socket->umem->frames + desc.addr, desc.len);
+	if (good) {
+		assert(partial->len + desc.len <= FAKE_FRAME_MAX);
+		memcpy(partial->bytes + partial->len,
+		       socket->umem->frames + offset_of(socket, desc.addr), desc.len);
+		partial->len += desc.len;
+	} else {
+		socket->refused++;
+		partial->len = 0;
+	}
+	if (good && !(desc.options & XDP_PKT_CONTD)) {
+		socket->last[socket->sent++ % FAKE_LAST] = *partial;
+		partial->len = 0;
+	}
 	store_release(&socket->consumer[XSK_RING_TX], index + 1);
-	if (socket->hold_completions)
-		socket->held[socket->helds++] = desc.addr;
-	else
-		fake_complete_address(socket, desc.addr);
+	if (good || socket->complete_refused)
+		complete(socket, desc.addr);
 }
 
 const struct fake_frame *fake_sent(const struct fake_socket *socket, unsigned nth)

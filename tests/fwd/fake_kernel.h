@@ -16,7 +16,7 @@
 /* Frames one sendto() handles (the kernel's TX_BATCH_SIZE). */
 #define FAKE_TX_BATCH 32
 
-#define FAKE_FRAME_MAX 2048
+#define FAKE_FRAME_MAX 9728
 
 struct fake_frame {
 	uint32_t len;
@@ -33,19 +33,24 @@ struct fake_socket {
 	/* Frames taken from fill that met a full RX ring: the kernel keeps and reuses them. */
 	uint64_t spare[64];
 	unsigned spares;
+	/* The packet that the entries taken so far began. */
+	struct fake_frame partial;
 	/* Sent frames that are not yet completed, while `hold_completions`. */
 	uint64_t held[4096];
 	unsigned helds;
 
 	/* What a test may set. */
 	bool hold_completions;
-	int fail_with;	    /* errno of the next sendto() calls, 0: none */
-	unsigned fails;	    /* how many of them */
-	bool fail_progress; /* such a call takes one frame all the same (EBUSY does) */
+	bool complete_refused; /* as some kernels do; else a refused descriptor is gone */
+	int fail_with;	       /* errno of the next sendto() calls, 0: none */
+	unsigned fails;	       /* how many of them */
+	bool fail_progress;    /* such a call takes one frame all the same (EBUSY does) */
 
 	/* What a test may read. */
 	unsigned sendto_calls, recvfrom_calls;
-	uint64_t sent, rx_dropped, rx_ring_full;
+	uint64_t sent;	  /* packets */
+	uint64_t refused; /* descriptors: tx_invalid_descs */
+	uint64_t rx_dropped, rx_ring_full;
 	struct fake_frame *last; /* the frames sent, newest at index (sent - 1) % FAKE_LAST */
 };
 
@@ -58,11 +63,15 @@ struct fake_socket *fake_open(struct umem *umem, uint32_t ring_size, uint32_t fi
 			      uint64_t start);
 void fake_close(struct fake_socket *socket);
 
-/* A frame arrives from the wire: true if it reached the RX ring. */
+/* A frame arrives from the wire: true if it reached the RX ring. One that is larger than a chunk takes
+ * several descriptors. */
 bool fake_receive(struct fake_socket *socket, const void *bytes, uint32_t len);
 
 /* Completes what was held. */
 void fake_complete(struct fake_socket *socket);
+
+/* Puts one descriptor of a longer packet on RX, with the bytes that belong there. */
+void fake_receive_piece(struct fake_socket *socket, const void *bytes, uint32_t len, bool more);
 
 /* Takes a chunk from fill and forgets it. */
 void fake_swallow(struct fake_socket *socket);

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 #include "../../src/fwd/queue.c"
 
+#include <unistd.h>
+
 #include "fwd/rig.h"
 
 /* Field case 35: one kick is not enough, EAGAIN comes after 32 descriptors. */
@@ -16,7 +18,7 @@ static void a_kick_goes_on_until_the_ring_is_empty(void **state)
 	assert_false(rig->worker->queue[0].unsent);
 	assert_int_equal(rig->worker->queue[0].kicks[KICK_CALLS], RIG_RING / FAKE_TX_BATCH);
 	assert_int_equal(rig->worker->queue[0].kicks[KICK_AGAIN], 1);
-	worker_reap(rig->worker, &rig->worker->queue[0]);
+	worker_reap(rig->worker, &rig->worker->queue[0], true);
 	rig_close(rig);
 }
 
@@ -131,7 +133,7 @@ static void zero_copy_is_woken_only_where_it_asks(void **state)
 	struct queue *queue = &rig->worker->queue[0];
 
 	(void)state;
-	queue->zero_copy = true;
+	worker_bound(queue, &(struct xsk){ .zero_copy = true, .need_wakeup = true });
 	rig_send(rig, 0, 5);
 	queue_kick_tx(queue);
 	queue_kick_rx(queue);
@@ -144,6 +146,107 @@ static void zero_copy_is_woken_only_where_it_asks(void **state)
 	queue_kick_rx(queue);
 	assert_int_equal(rig->socket[0]->sent, 5);
 	assert_int_equal(rig->socket[0]->recvfrom_calls, 1);
+	rig_close(rig);
+}
+
+/* Puts a descriptor that no kernel accepts on the TX ring: of no length. */
+static void send_bad(struct rig *rig)
+{
+	struct queue *queue = &rig->worker->queue[0];
+	struct sends sends = sends_begin(rig->worker, queue, false);
+	uint32_t frame = pool_get(&rig->worker->pool);
+
+	sends_put(&sends, (struct xdp_desc){ .addr = chunks_addr(&sends.chunks, frame) });
+	sends_end(queue, &sends);
+}
+
+/* Idle passes until what is outstanding has been so for long enough. */
+static void idle(struct rig *rig)
+{
+	for (unsigned i = 0; i < WORKER_STUCK_MS + 10; i++) {
+		worker_find_lost(rig->worker);
+		usleep(1000);
+	}
+}
+
+static void a_refused_descriptor_that_is_not_returned_is_lost(void **state)
+{
+	struct rig *rig = rig_open(1);
+	struct queue *queue = &rig->worker->queue[0];
+	struct queue_counts counts;
+
+	(void)state;
+	for (unsigned round = 1; round <= 5; round++) {
+		rig_send(rig, 0, 3);
+		send_bad(rig);
+		rig_send(rig, 0, 3);
+		queue_kick_tx(queue);
+		while (worker_reap(rig->worker, queue, true))
+			;
+		assert_int_equal(queue_tx_pending(queue), 1);
+		rig_balance(rig);
+		worker_refused(rig->worker, 0, rig->socket[0]->refused);
+		idle(rig);
+		queue_count(queue, &counts);
+		assert_int_equal(counts.lost, round);
+		assert_int_equal(counts.kernel + counts.fill, 2 * RIG_RING);
+		assert_int_equal(counts.tx_pending, 0);
+		assert_int_equal(counts.tx_packets, 6 * round);
+		assert_int_equal(queue_tx_pending(queue), 0); /* nothing to wait for at the end */
+		assert_int_equal(queue_tx_room(queue), RIG_RING);
+		rig_balance(rig);
+		ring_submit(&queue->fill);
+	}
+	rig_close(rig); /* finds them by the ledger */
+}
+
+static void a_refused_descriptor_that_is_returned_is_not_lost(void **state)
+{
+	struct rig *rig = rig_open(1);
+	struct queue *queue = &rig->worker->queue[0];
+
+	(void)state;
+	rig->socket[0]->complete_refused = true;
+	rig_send(rig, 0, 3);
+	send_bad(rig);
+	queue_kick_tx(queue);
+	while (worker_reap(rig->worker, queue, true))
+		;
+	worker_refused(rig->worker, 0, rig->socket[0]->refused);
+	idle(rig);
+	assert_int_equal(queue->tx_lost, 0);
+	assert_int_equal(queue_tx_pending(queue), 0);
+	ring_submit(&queue->fill);
+	rig_close(rig);
+}
+
+/* Frames that the device holds on to, beside refused ones that were returned: taken for lost at worst,
+ * and found again when they are completed; the TX ring is never overrun. */
+static void what_is_completed_late_is_not_lost_after_all(void **state)
+{
+	struct rig *rig = rig_open(1);
+	struct queue *queue = &rig->worker->queue[0];
+
+	(void)state;
+	rig->socket[0]->complete_refused = true;
+	for (unsigned i = 0; i < 5; i++)
+		send_bad(rig);
+	queue_kick_tx(queue);
+	while (worker_reap(rig->worker, queue, true))
+		;
+	worker_refused(rig->worker, 0, rig->socket[0]->refused);
+	rig->socket[0]->hold_completions = true;
+	rig_send(rig, 0, 3);
+	queue_kick_tx(queue);
+	idle(rig);
+	assert_int_equal(queue->tx_lost, 3);
+	rig_balance(rig);
+	fake_complete(rig->socket[0]);
+	while (worker_reap(rig->worker, queue, true))
+		;
+	assert_int_equal(queue->tx_lost, 0);
+	assert_int_equal(queue_tx_room(queue), RIG_RING);
+	ring_submit(&queue->fill);
 	rig_close(rig);
 }
 
@@ -202,6 +305,9 @@ int main(void)
 		cmocka_unit_test(down_does_not_stick_to_an_empty_ring),
 		cmocka_unit_test(a_burst_of_nothing_leaves_nothing_to_kick),
 		cmocka_unit_test(zero_copy_is_woken_only_where_it_asks),
+		cmocka_unit_test(a_refused_descriptor_that_is_not_returned_is_lost),
+		cmocka_unit_test(a_refused_descriptor_that_is_returned_is_not_lost),
+		cmocka_unit_test(what_is_completed_late_is_not_lost_after_all),
 		cmocka_unit_test(sent_means_completed_in_frames_and_bytes),
 		cmocka_unit_test(kernel_is_signed_and_the_balance_holds),
 	};

@@ -5,11 +5,12 @@
 #include "fwd/rig.h"
 
 /* A mode that only returns what it receives, for the steps around a burst. */
-static always_inline uint32_t return_burst(struct worker *worker, struct queue *queue)
+static always_inline uint32_t return_burst(struct worker *worker, struct queue *queue, bool plain)
 {
 	uint32_t count = ring_ready(&queue->rx, 1);
 	struct ring_cursor rx = ring_peek(&queue->rx);
 
+	(void)plain;
 	if (count > worker->batch)
 		count = worker->batch;
 	for (uint32_t i = 0; i < count; i++)
@@ -68,13 +69,13 @@ static void completions_go_straight_back_to_fill(void **state)
 	/* Forward them by hand, without the refill step, so that fill has room. */
 	assert_int_equal(ring_ready(&queue->rx, RIG_BATCH), RIG_BATCH);
 	rx = ring_peek(&queue->rx);
-	sends = sends_begin(rig->worker, queue);
+	sends = sends_begin(rig->worker, queue, true);
 	for (unsigned i = 0; i < RIG_BATCH; i++)
 		sends_put(&sends, *cursor_desc(&rx));
 	sends_end(queue, &sends);
 	ring_release(&queue->rx, &rx);
 	queue_kick_tx(queue);
-	assert_int_equal(worker_reap(rig->worker, queue), RIG_BATCH);
+	assert_int_equal(worker_reap(rig->worker, queue, true), RIG_BATCH);
 	assert_int_equal(rig->worker->pool.count, pool);
 	assert_int_equal(queue->fill.own, 2 * RIG_RING + RIG_BATCH);
 	ring_submit(&queue->fill);
@@ -93,7 +94,7 @@ static void a_completed_address_is_checked_before_the_ledger(void **state)
 		rig_send(rig, 0, 1);
 		queue_kick_tx(queue);
 		fake_complete_address(rig->socket[0], bad[i]);
-		assert_int_equal(worker_reap(rig->worker, queue), 1);
+		assert_int_equal(worker_reap(rig->worker, queue, true), 1);
 		assert_int_equal(queue->lost, i + 1);
 		rig_balance(rig);
 	}
@@ -108,9 +109,9 @@ static void one_pass_reaps_at_most_two_batches(void **state)
 	(void)state;
 	rig_send(rig, 0, RIG_RING);
 	queue_kick_tx(queue);
-	assert_int_equal(worker_reap(rig->worker, queue), 2 * RIG_BATCH);
-	assert_int_equal(worker_reap(rig->worker, queue), 2 * RIG_BATCH);
-	assert_int_equal(worker_reap(rig->worker, queue), 0);
+	assert_int_equal(worker_reap(rig->worker, queue, true), 2 * RIG_BATCH);
+	assert_int_equal(worker_reap(rig->worker, queue, true), 2 * RIG_BATCH);
+	assert_int_equal(worker_reap(rig->worker, queue, true), 0);
 	ring_submit(&queue->fill);
 	rig_close(rig);
 }
@@ -301,7 +302,7 @@ static void a_sleeping_worker_has_published_what_it_knows(void **state)
 	(void)state;
 	for (unsigned i = 0; i < 5; i++)
 		fake_receive(rig->socket[0], bytes, sizeof(bytes));
-	worker_pass(rig->worker, return_burst);
+	worker_pass(rig->worker, return_burst, true);
 	sleep_once(rig);
 	rig->worker->running = true; /* as if its thread were asleep: only the snapshot is read */
 	rig->worker->asleep = 1;
@@ -323,13 +324,13 @@ static void a_snapshot_is_made_only_when_asked(void **state)
 	struct rig *rig = rig_open(1);
 
 	(void)state;
-	worker_pass(rig->worker, return_burst);
-	worker_pass(rig->worker, return_burst);
+	worker_pass(rig->worker, return_burst, true);
+	worker_pass(rig->worker, return_burst, true);
 	assert_int_equal(rig->worker->seqlock.seq, 0);
 	worker_ask(rig->worker);
-	worker_pass(rig->worker, return_burst);
+	worker_pass(rig->worker, return_burst, true);
 	assert_int_equal(rig->worker->seqlock.seq, 2);
-	worker_pass(rig->worker, return_burst);
+	worker_pass(rig->worker, return_burst, true);
 	assert_int_equal(rig->worker->seqlock.seq, 2);
 	rig_close(rig);
 }
@@ -433,7 +434,7 @@ static void a_finished_job_is_told_once_and_only_when_all_is_completed(void **st
 	worker_check_done(rig->worker);
 	assert_int_equal(read(rig->worker->done_fd, &count, sizeof(count)), -1);
 	fake_complete(rig->socket[0]);
-	worker_reap(rig->worker, queue);
+	worker_reap(rig->worker, queue, true);
 	worker_check_done(rig->worker);
 	worker_check_done(rig->worker);
 	assert_int_equal(read(rig->worker->done_fd, &count, sizeof(count)), sizeof(count));

@@ -12,11 +12,16 @@ import pytest  # noqa: E402  (no bytecode beside the sources, so the flag comes 
 import daemon as daemon_module  # noqa: E402
 import flood as flood_module  # noqa: E402
 from daemon import ATTACH_FLAG, MILLRACED, WAITING_FLAG, Daemon  # noqa: E402
-from lab import Rig1, Rig2, Task  # noqa: E402
+from holder import Holder  # noqa: E402
+from lab import Rig1, Rig2, Task, run  # noqa: E402
 from wire import Stream, Wire  # noqa: E402
 
 CALL_PASSED = pytest.StashKey()
-TOOLS = ("ip", "ethtool", "bpftool", "ping", "capsh", "clang")
+TOOLS = ("ip", "ethtool", "bpftool", "ping", "capsh", "clang", "strace")
+FOREIGN_SOURCE = """
+__attribute__((section("xdp"), used)) int foreign_pass(void *ctx) { return 2; /* XDP_PASS */ }
+char _license[] __attribute__((section("license"), used)) = "GPL";
+"""
 
 
 def pytest_addoption(parser):
@@ -145,6 +150,24 @@ def millraced(request, closing):
         one.kill()
     if request.node.stash.get(CALL_PASSED, False):
         assert not left, f"the test left a daemon running, so without its audit: {left[0]}"
+
+
+@pytest.fixture(scope="session")
+def foreign_object(tmp_path_factory):
+    """Somebody else's XDP program, for `ip link set dev X xdp obj`."""
+    source = tmp_path_factory.mktemp("foreign") / "pass.c"
+    source.write_text(FOREIGN_SOURCE)
+    compiled = source.with_suffix(".o")
+    run("clang", "-O2", "-g", "-target", "bpf", "-c", source, "-o", compiled)
+    return compiled
+
+
+@pytest.fixture
+def foreign_link(closing):
+    """Somebody else's process that holds a program on an interface by a bpf_link."""
+    def start(namespace, ifname, mode):
+        return closing(Holder(namespace, ifname, mode))
+    return start
 
 
 @pytest.fixture

@@ -84,6 +84,11 @@ class Daemon:
         found = [BOUND.match(text) for _, text in list(self.err)]
         return {(m["interface"], int(m["queue"])): m.groupdict() for m in found if m}
 
+    def warnings(self, pattern=""):
+        """The warnings so far in which the pattern is found."""
+        return [text for _, text in list(self.err)
+                if "warning: " in text and re.search(pattern, text)]
+
     def __str__(self):
         return (f"{' '.join(self.argv)}\nexit: {self.process.poll()}\nstderr:\n{self.stderr}\n"
                 f"stdout (tail):\n" + "\n".join(text for _, text in self.out[-3:]))

@@ -10,6 +10,7 @@ from wire import exchange
 
 
 def test_auto_is_native_and_copy_on_veth_and_says_so(rig1, millraced):
+    """Field cases 4 and 5."""
     rig = rig1()
     daemon = millraced(rig.dut, "-i", "d0")
     bound = daemon.bound["d0", 0]
@@ -33,15 +34,18 @@ def test_copy_asked_is_copy(rig1, tap, millraced, flags):
     daemon.stop()
 
 
-def test_zero_copy_is_refused_naming_the_device(rig1, millraced):
+@pytest.mark.parametrize("attach", ["auto", "native"])  # -S -z is refused before: test_usage.py
+def test_zero_copy_is_refused_naming_the_device(rig1, millraced, attach):
+    """Field case 4."""
     rig = rig1()
-    said = millraced(rig.dut, "-i", "d0", "-z", ready=False).fails(1)
-    assert re.search(r"d0.*zero-copy|zero-copy.*d0", said), said
+    said = millraced(rig.dut, "-i", "d0", "-z", attach=attach, ready=False).fails(1)
+    assert re.search(r"d0 q0: no zero-copy \(driver veth\)", said), said
+    assert not re.search(r"EBUSY|busy", said, re.I), said
     assert rig.dut.attached() == {}
 
 
 def test_native_insisted_on_fails_with_the_kernels_reason(rig1, millraced):
-    """The peer has more TX queues than d0 has RX queues: veth has no native XDP then (ENOSPC)."""
+    """Field case 3: the peer has more TX queues than d0 RX queues: veth then has no native XDP."""
     rig = rig1(queues=2, peer_queues=4)
     said = millraced(rig.dut, "-i", "d0", "-N", ready=False).fails(1)
     assert "d0" in said
@@ -51,6 +55,7 @@ def test_native_insisted_on_fails_with_the_kernels_reason(rig1, millraced):
 
 
 def test_auto_falls_back_to_skb_with_one_warning(rig1, tap, millraced):
+    """Field case 3."""
     rig = rig1(queues=2, peer_queues=4)
     wire = tap(rig.gen, "g0")
     daemon = millraced(rig.dut, "-l", "-i", "d0", "-q", "all")

@@ -17,19 +17,6 @@ from wire import exchange
 from xsk import Squatter
 
 BUSY = re.compile(r"EBUSY|resource busy", re.I)
-FOREIGN_SOURCE = """
-__attribute__((section("xdp"), used)) int foreign_pass(void *ctx) { return 2; /* XDP_PASS */ }
-char _license[] __attribute__((section("license"), used)) = "GPL";
-"""
-
-
-@pytest.fixture(scope="module")
-def foreign_object(tmp_path_factory):
-    source = tmp_path_factory.mktemp("foreign") / "pass.c"
-    source.write_text(FOREIGN_SOURCE)
-    compiled = source.with_suffix(".o")
-    run("clang", "-O2", "-g", "-target", "bpf", "-c", source, "-o", compiled)
-    return compiled
 
 
 def patch_flags():
@@ -38,7 +25,7 @@ def patch_flags():
 
 @pytest.mark.parametrize("moment", ["under load", "while starting"])
 def test_sigkill_at_random_moments_leaves_nothing(rig2, tap, stream, millraced, attach, moment):
-    """25 times each: nothing attached, promiscuity as before, the next start works."""
+    """Field case 43, 25 times each: nothing attached, no promiscuity, the next start works."""
     rig = rig2()
     near, far = tap(rig.gen, "g0"), tap(rig.sink, "s0")
     load = stream(near, lambda seq: frames.numbered(seq), 5000)
@@ -60,6 +47,7 @@ def test_sigkill_at_random_moments_leaves_nothing(rig2, tap, stream, millraced, 
 
 
 def test_restart_in_the_other_attach_mode_after_sigkill(rig1, tap, millraced):
+    """Field case 43."""
     rig = rig1()
     wire = tap(rig.gen, "g0")
     for attach in ("native", "skb", "native", "skb"):
@@ -71,7 +59,7 @@ def test_restart_in_the_other_attach_mode_after_sigkill(rig1, tap, millraced):
 
 @pytest.mark.parametrize("attach, times", [("native", 100), ("skb", 40)])
 def test_hundred_restarts_without_a_pause(rig1, tap, millraced, attach, times):
-    """Every generation starts, forwards a frame and says nothing of EBUSY."""
+    """Field case 1: every generation starts, forwards a frame and says nothing of EBUSY."""
     rig = rig1()
     wire = tap(rig.gen, "g0")
     for n in range(times):
@@ -85,6 +73,7 @@ def test_hundred_restarts_without_a_pause(rig1, tap, millraced, attach, times):
 
 
 def test_sigkill_then_start_at_once_fifty_times(rig1, millraced, attach):
+    """Field case 1."""
     rig = rig1()
     for _ in range(50):
         daemon = millraced(rig.dut, "-r", "-i", "d0", attach=attach)
@@ -102,6 +91,7 @@ def test_start_before_the_killed_one_is_gone(rig1, millraced, attach):
 
 
 def test_clean_end_leaves_nothing(rig2, millraced, attach):
+    """Field case 43."""
     rig = rig2()
     daemon = millraced(rig.dut, *patch_flags(), attach=attach)
     assert set(rig.dut.attached()) == {"d0", "d1"}
@@ -121,7 +111,9 @@ def test_program_says_whose_it_is(rig1, millraced, attach):
 
 
 def test_queue_of_another_socket_is_refused_by_name(rig1, millraced, closing, attach):
-    """No program is in the way, but another AF_XDP socket has the queue: after a retry say so."""
+    """Field case 2: no program is in the way, but another AF_XDP socket has the queue. After a
+    retry say so.
+    """
     rig = rig1()
     squatter = closing(Squatter(rig.dut, "d0"))
     said = millraced(rig.dut, "-r", "-i", "d0", attach=attach, ready=False).fails(1)
@@ -133,6 +125,7 @@ def test_queue_of_another_socket_is_refused_by_name(rig1, millraced, closing, at
 
 
 def test_queue_that_becomes_free_during_the_retry_is_taken(rig1, millraced, closing, attach):
+    """Field case 1."""
     rig = rig1()
     squatter = closing(Squatter(rig.dut, "d0"))
     daemon = millraced(rig.dut, "-r", "-i", "d0", attach=attach, ready=False)
@@ -145,6 +138,7 @@ def test_queue_that_becomes_free_during_the_retry_is_taken(rig1, millraced, clos
 
 @pytest.mark.parametrize("second", ["native", "skb", "auto"])
 def test_second_millraced_is_refused_and_harms_nothing(rig1, tap, millraced, second):
+    """Field case 2; with traffic meanwhile: test_field_open.py."""
     rig = rig1()
     wire = tap(rig.gen, "g0")
     first = millraced(rig.dut, "-r", "-i", "d0")
@@ -152,7 +146,8 @@ def test_second_millraced_is_refused_and_harms_nothing(rig1, tap, millraced, sec
     wire.send_all(frames.numbered(n) for n in range(500))
     other = millraced(rig.dut, "-r", "-i", "d0", attach=second, ready=False)
     said = other.fails(1, timeout=10)
-    assert re.search(r"d0.*millrace.*attached", said), said
+    assert re.search(rf"d0: another millraced.*held by pid {first.pid} .*end pid {first.pid} first",
+                     said), said
     assert rig.dut.attached() == before
     wire.send_all(frames.numbered(n) for n in range(500))
     first.quiet_record()
@@ -166,11 +161,91 @@ def test_foreign_program_is_named_and_stays(rig1, millraced, foreign_object, att
     before = rig.dut.attached()
     for mode in ("native", "skb", "auto"):
         said = millraced(rig.dut, "-i", "d0", attach=mode, ready=False).fails(1)
-        assert "d0" in said
-        assert "foreign_pass" in said or re.search(rf"\b{before['d0']}\b", said), said
+        assert f"d0: XDP program {before['d0']} 'foreign_pass' ({attach} mode)" in said
         assert rig.dut.attached() == before
-    rig.dut.ip("link", "set", "d0", kind, "off")
+    typed, = re.findall(r"`(ip .*?)`", said)
+    rig.dut.run(*typed.split())
     millraced(rig.dut, "-i", "d0", attach=attach).stop()
+
+
+def test_program_of_a_link_names_its_holder_and_stays(rig1, millraced, foreign_link, attach):
+    rig = rig1()
+    holder = foreign_link(rig.dut, "d0", attach)
+    before = rig.dut.attached()
+    said = millraced(rig.dut, "-i", "d0", ready=False).fails(1)
+    assert f"'foreign_link' ({attach} mode, held by pid {holder.pid} (" in said
+    assert f"end pid {holder.pid}, or start with --replace" in said
+    assert rig.dut.attached() == before
+    holder.close()
+    millraced(rig.dut, "-i", "d0").stop()
+
+
+@pytest.mark.parametrize("ours", ["native", "skb"])
+def test_replace_takes_a_foreign_program_off_for_good(rig1, tap, millraced, foreign_object, attach,
+                                                      ours):
+    rig = rig1()
+    kind = {"native": "xdpdrv", "skb": "xdpgeneric"}[attach]
+    rig.dut.ip("link", "set", "d0", kind, "obj", foreign_object, "sec", "xdp")
+    daemon = millraced(rig.dut, "-i", "d0", "--replace", attach=ours)
+    warnings = [text for _, text in daemon.err if "warning" in text]
+    assert len(warnings) == 1, daemon.stderr
+    assert f"'foreign_pass' ({attach} mode) was taken off for --replace" in warnings[0]
+    assert "not be put back" in warnings[0]
+    tap(rig.gen, "g0").send_all(frames.numbered(n) for n in range(10))
+    daemon.quiet_record()
+    assert total(daemon.stop(), "rx_packets") == 10
+    assert rig.dut.attached() == {}
+
+
+def test_replace_takes_off_what_a_link_holds(rig1, millraced, foreign_link, attach):
+    rig = rig1()
+    holder = foreign_link(rig.dut, "d0", attach)
+    daemon = millraced(rig.dut, "-i", "d0", "--replace")
+    assert f"held by pid {holder.pid} (" in daemon.stderr
+    assert holder.running, "its owner is let live"
+    daemon.stop()
+    assert rig.dut.attached() == {}
+
+
+def test_replace_of_a_link_needs_sys_admin_and_says_so(rig1, millraced, foreign_link):
+    rig = rig1()
+    foreign_link(rig.dut, "d0", "native")
+    before = rig.dut.attached()
+    daemon = millraced(rig.dut, "-i", "d0", "--replace", ready=False,
+                       wrap=lambda argv: ["capsh", "--drop=cap_sys_admin", "--", "-c",
+                                          "exec " + " ".join(argv)])
+    assert "only CAP_SYS_ADMIN can take it off" in daemon.fails(1)
+    assert rig.dut.attached() == before
+
+
+def test_replace_with_nothing_to_replace_says_nothing(rig1, millraced):
+    rig = rig1()
+    daemon = millraced(rig.dut, "-i", "d0", "--replace")
+    assert "warning" not in daemon.stderr
+    daemon.stop()
+
+
+@pytest.mark.parametrize("second", ["native", "skb", "auto"])
+def test_replace_never_evicts_a_running_millraced(rig1, millraced, second):
+    rig = rig1()
+    first = millraced(rig.dut, "-i", "d0")
+    before = rig.dut.attached()
+    said = millraced(rig.dut, "-i", "d0", "--replace", attach=second, ready=False).fails(1)
+    assert f"end pid {first.pid} first, --replace does not" in said
+    assert rig.dut.attached() == before
+    first.stop()
+
+
+def test_sigterm_while_waiting_for_a_leaving_one_ends_as_asked(rig1, millraced):
+    """It waits for up to a second for a program named like ours, and looks for signals meanwhile."""
+    rig = rig1()
+    first = millraced(rig.dut, "-i", "d0")
+    second = millraced(rig.dut, "-i", "d0", ready=False, json_lines=False)
+    time.sleep(0.5)
+    second.send(signal.SIGTERM)
+    code, took = second.wait(10)
+    assert (code, second.stderr) == (0, "millraced: ended before forwarding began"), str(second)
+    first.stop()
 
 
 def test_foreign_program_on_the_second_port_frees_the_first(rig2, millraced, foreign_object):

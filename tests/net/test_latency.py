@@ -45,6 +45,7 @@ def one_way(sender, receiver, frame):
 
 @pytest.mark.parametrize("kind", ["arp", "ping", "syn"])
 def test_lone_frame_within_10_ms(rig2, tap, millraced, attach, waiting, kind):
+    """Field case 37."""
     rig = rig2()
     near, far = tap(rig.gen, "g0"), tap(rig.sink, "s0")
     daemon = millraced(rig.dut, "-l", "-i", "d0", "-i", "d1", attach=attach, waiting=waiting)

@@ -11,7 +11,7 @@ import time
 
 import frames
 import pytest
-from daemon import total
+from daemon import program, total
 from lab import SLOWNESS, wait_until
 from wire import exchange
 
@@ -53,11 +53,11 @@ class Received:
 @pytest.fixture
 def loaded(rig2, tap, stream, millraced):
     """A patch under a steady numbered stream from g0 to s0."""
-    def start(attach, waiting):
+    def start(attach, waiting, rate=RATE):
         rig = rig2()
         near, far = tap(rig.gen, "g0"), tap(rig.sink, "s0")
         daemon = millraced(rig.dut, "-l", "-i", "d0", "-i", "d1", attach=attach, waiting=waiting)
-        load = stream(near, lambda seq: frames.numbered(seq, 100), RATE)
+        load = stream(near, lambda seq: frames.numbered(seq, 100), rate)
         received = Received(far)
         received.seconds_to_next(lambda: load.given, 5)
         return rig, daemon, load, received
@@ -67,6 +67,7 @@ def loaded(rig2, tap, stream, millraced):
 @pytest.mark.parametrize("attach, waiting", HOW)
 @pytest.mark.parametrize("where", ["d0", "d1", "g0", "s0"])
 def test_link_down_and_up_under_load(loaded, attach, waiting, where):
+    """Field case 52."""
     rig, daemon, load, received = loaded(attach, waiting)
     owner = {"d": rig.dut, "g": rig.gen, "s": rig.sink}[where[0]]
     took = []
@@ -110,7 +111,7 @@ def test_nothing_is_lost_after_the_link_is_back(rig2, tap, millraced, attach, wa
 
 
 def test_link_down_and_up_under_flood(rig2, flood, millraced, attach, waiting):
-    """As many frames as the generator can make, rings full when the egress goes: same promises."""
+    """Field case 52: the same promises with all that the generator can make, rings full."""
     rig = rig2()
     rig.gro_on("d0", "s0")
     sink = flood(rig.sink, "sink", "s0", "--check")
@@ -148,9 +149,9 @@ def test_device_deleted_under_flood(rig2, flood, millraced, attach, waiting, whe
     assert rig.dut.attached() == {}
 
 
-def test_down_for_long_keeps_poll_idle(loaded):
-    """Case 52: less than 5 % CPU in poll mode while a port is down and nothing comes."""
-    rig, daemon, load, received = loaded("native", "poll")
+def test_down_for_long_keeps_poll_idle(loaded, attach):
+    """Field case 52: less than 5 % CPU in poll mode while a port is down and nothing comes."""
+    rig, daemon, load, received = loaded(attach, "poll")
     load.stop()
     rig.dut.link_down("d1")
     time.sleep(0.2)
@@ -162,9 +163,37 @@ def test_down_for_long_keeps_poll_idle(loaded):
     assert used < 0.1 * SLOWNESS, f"{used:.3f} s CPU in 2 s"
 
 
+def test_down_for_long_under_load_sleeps_and_drops_by_name(loaded, attach):
+    """Field case 52: 3 s down while frames keep coming. Less than 5 % CPU in poll mode, what cannot
+    leave is counted as link_down, all is well within 1 s of up, and each frame has one fate.
+    """
+    rig, daemon, load, received = loaded(attach, "poll", rate=200)
+    rig.dut.link_down("d1")
+    time.sleep(0.2)
+    before = daemon.cpu_seconds()
+    time.sleep(3)
+    used = daemon.cpu_seconds() - before
+    while_down = daemon.next_record()
+    rig.dut.link_up("d1")
+    took = received.seconds_to_next(lambda: load.given, 5)
+    load.stop()
+    received.take(0.2)
+    record = daemon.quiet_record()
+    final = daemon.stop()
+    assert used < 0.15 * SLOWNESS, f"{used:.3f} s CPU in 3 s"
+    assert took < RESUME
+    dropped = final["sockets"][0]["drops"]["link_down"]
+    assert while_down["sockets"][0]["drops"]["link_down"] > 400, str(while_down)
+    assert program(record, "d0")["seen"] == total(record, "rx_packets", "d0") == load.given
+    assert total(final, "rx_packets", "d0") == total(final, "tx_packets", "d1") + dropped
+    refused_by_veth = rig.dut.link("d1")["stats64"]["tx"]["dropped"]
+    assert received.count == total(final, "tx_packets", "d1") - refused_by_veth
+
+
 @pytest.mark.parametrize("attach, waiting", HOW)
 @pytest.mark.parametrize("where, by", [("d0", "itself"), ("d1", "itself"), ("d1", "peer")])
 def test_device_deleted_under_load(loaded, attach, waiting, where, by):
+    """Field case 53; with a new device of the same name: test_field_open.py."""
     rig, daemon, load, _ = loaded(attach, waiting)
     other = "d1" if where == "d0" else "d0"
     if by == "itself":
@@ -180,6 +209,7 @@ def test_device_deleted_under_load(loaded, attach, waiting, where, by):
 
 @pytest.mark.parametrize("mode", ["-r", "-t", "-l"])
 def test_only_device_deleted(rig1, millraced, attach, waiting, mode):
+    """Field cases 32 and 53."""
     rig = rig1()
     daemon = millraced(rig.dut, mode, "-i", "d0", attach=attach, waiting=waiting)
     time.sleep(0.1)
@@ -189,6 +219,7 @@ def test_only_device_deleted(rig1, millraced, attach, waiting, mode):
 
 
 def test_start_works_on_the_recreated_device(rig2, tap, millraced):
+    """Field case 53."""
     rig = rig2()
     daemon = millraced(rig.dut, "-l", "-i", "d0", "-i", "d1")
     rig.dut.ip("link", "del", "d1")
@@ -202,6 +233,7 @@ def test_start_works_on_the_recreated_device(rig2, tap, millraced):
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_txpush_ends_while_the_device_is_down(rig1, millraced, attach, waiting, number):
+    """Field case 32."""
     rig = rig1()
     daemon = millraced(rig.dut, "-t", "-i", "d0", attach=attach, waiting=waiting)
     time.sleep(0.2)
@@ -213,6 +245,7 @@ def test_txpush_ends_while_the_device_is_down(rig1, millraced, attach, waiting, 
 
 @pytest.mark.parametrize("attach, waiting", HOW)
 def test_patch_ends_while_the_egress_is_down(loaded, attach, waiting):
+    """Field case 32."""
     rig, daemon, load, _ = loaded(attach, waiting)
     rig.dut.link_down("d1")
     time.sleep(0.3)
@@ -222,7 +255,7 @@ def test_patch_ends_while_the_egress_is_down(loaded, attach, waiting):
 
 
 def test_txpush_goes_on_after_down_and_up(rig1, millraced, attach, waiting):
-    """Case 32: sending resumes with no leak and without a restart."""
+    """Field case 32: sending resumes with no leak and without a restart."""
     rig = rig1()
     daemon = millraced(rig.dut, "-t", "-i", "d0", attach=attach, waiting=waiting)
     time.sleep(0.2)
@@ -248,13 +281,16 @@ def test_ends_in_time_whatever_is_down(rig1, millraced, attach, waiting, where):
     assert not NOT_COMPLETED.search(daemon.stderr)
 
 
-def test_start_while_down_becomes_active_on_up(rig2, tap, millraced, attach):
+@pytest.mark.parametrize("where", ["d0", "d1"])
+def test_start_while_down_becomes_active_on_up(rig2, tap, millraced, attach, where):
+    """Field case 52."""
     rig = rig2()
     near, far = tap(rig.gen, "g0"), tap(rig.sink, "s0")
-    rig.dut.link_down("d1")
+    rig.dut.link_down(where)
     daemon = millraced(rig.dut, "-l", "-i", "d0", "-i", "d1", attach=attach, waiting="poll")
-    rig.dut.link_up("d1")
-    wait_until(lambda: rig.sink.link("s0")["operstate"] == "UP", 5, "link up")
+    rig.dut.link_up(where)
+    wait_until(lambda: rig.gen.link("g0")["operstate"] == "UP" and
+               rig.sink.link("s0")["operstate"] == "UP", 5, "links up")
     time.sleep(RESUME)
     sent = [frames.numbered(n) for n in range(200)]
     exchange(near, far, sent, sent)

@@ -51,6 +51,7 @@ def test_frames_shorter_than_ethernet_allows(rig2, tap, millraced, attach):
 
 @pytest.mark.parametrize("tags", TAGS.values(), ids=TAGS.keys())
 def test_tags_in_band_through_patch(rig2, tap, millraced, attach, tags):
+    """Field case 22 (a)."""
     rig = rig2()
     near, far = tap(rig.gen, "g0"), tap(rig.sink, "s0")
     daemon = millraced(rig.dut, "-l", "-i", "d0", "-i", "d1", attach=attach)
@@ -62,6 +63,7 @@ def test_tags_in_band_through_patch(rig2, tap, millraced, attach, tags):
 
 @pytest.mark.parametrize("tags", [TAGS["vlan"], TAGS["qinq"]], ids=["vlan", "qinq"])
 def test_tags_in_band_through_l2fwd(rig1, tap, millraced, attach, tags):
+    """Field case 22 (a)."""
     rig = rig1()
     wire = tap(rig.gen, "g0")
     daemon = millraced(rig.dut, "-l", "-i", "d0", attach=attach)

@@ -46,7 +46,7 @@ def test_ping(rig, millraced, attach, waiting):
 
 
 def test_single_ping_with_cold_arp(rig, millraced, attach, waiting):
-    """ARP request, ARP reply, echo request, echo reply: four lone frames, within 10 ms all told."""
+    """Field case 37: ARP request and reply, echo request and reply, four lone frames in 10 ms."""
     daemon = patch(millraced, rig, attach, waiting)
     times = []
     for _ in range(5):
@@ -92,6 +92,7 @@ def send_all(namespace, payload):
 
 
 def test_tcp_copy_has_equal_hash(rig, millraced, task, closing, attach, waiting):
+    """Field case 20, once the ends checksum their frames themselves."""
     payload = os.urandom(SIZE)
     daemon = patch(millraced, rig, attach, waiting)
     server = closing(listen(rig.sink))
@@ -105,6 +106,7 @@ def test_tcp_copy_has_equal_hash(rig, millraced, task, closing, attach, waiting)
 
 
 def test_tcp_connects_on_the_first_syn(rig, millraced, closing, attach, waiting):
+    """Field case 37."""
     daemon = patch(millraced, rig, attach, waiting)
     server = closing(listen(rig.sink))
     before = retransmissions(rig.gen)

@@ -41,6 +41,7 @@ def fills(record, interface):
 
 @pytest.mark.parametrize("mode, waiting", [("-r", "spin"), ("-l", "poll")])
 def test_fill_recovers_after_stops_under_flood(rig1, flood, millraced, attach, waiting, mode):
+    """Field case 29."""
     rig = rig1()
     rig.gro_on("d0")
     daemon = millraced(rig.dut, mode, "-i", "d0", f"--ring-size={RING}", attach=attach,
@@ -59,7 +60,7 @@ def test_fill_recovers_after_stops_under_flood(rig1, flood, millraced, attach, w
 
 
 def test_fill_recovers_with_bursts_larger_than_a_refill(rig2, flood, millraced, attach):
-    """Case 29: batch 256 through a patch with small rings."""
+    """Field case 29: batch 256 through a patch with small rings."""
     rig = rig2()
     rig.gro_on("d0")
     daemon = millraced(rig.dut, "-l", "-i", "d0", "-i", "d1", "-b", 256, "--ring-size=256",
@@ -80,7 +81,7 @@ def test_fill_is_full_before_the_first_frame(rig2, millraced, attach):
 
 
 def test_fill_is_stocked_for_txpush_too(rig1, millraced, attach):
-    """Some drivers fail when a socket that only sends has an empty fill ring."""
+    """Field case 31: some drivers fail when a socket that only sends has an empty fill ring."""
     rig = rig1()
     daemon = millraced(rig.dut, "-t", "-i", "d0", f"--ring-size={RING}", attach=attach)
     assert fills(daemon.next_record(), "d0") == [FILL]

@@ -1,0 +1,101 @@
+"""Asked to end, or killed, at every system call of start-up (RIG-2): nothing stays behind.
+
+strace delivers the signal as the main thread enters its n-th call of a name. By default a spread of
+the calls; every one of them with --full.
+"""
+
+import os
+import pathlib
+import re
+import signal
+
+import pytest
+from daemon import READY
+from lab import wait_until
+
+FLAGS = ["-l", "-i", "d0", "-i", "d1", "-Q", "-d", "2"]
+# Signals are blocked from here on; what comes before is the loader's.
+FIRST_STEP = re.compile(r"rt_sigprocmask\(SIG_BLOCK, \[INT TERM\]")
+CALL = re.compile(r"(\w+)\(")
+# Those of start-up that ask something of the kernel; the rest reads files or memory of our own.
+INTERESTING = {"bpf", "socket", "bind", "setsockopt", "getsockopt", "sendto", "recvmsg", "ioctl",
+               "mmap", "memfd_create", "ftruncate", "madvise", "clone3", "capset", "prctl",
+               "eventfd2", "epoll_create1", "signalfd4", "timerfd_create", "sched_setaffinity"}
+SPREAD = 30
+BPF_PINS = pathlib.Path("/sys/fs/bpf")
+
+
+def strace(*options):
+    return lambda argv: ["strace", "-qq", *options, *argv]
+
+
+def steps(rig, millraced, tmp_path):
+    """[(name, n)]: the n-th call of that name, in the order of start-up."""
+    trace = tmp_path / "trace"
+    daemon = millraced(rig.dut, *FLAGS, wrap=strace("-o", trace), json_lines=False, ready=False)
+    assert daemon.wait(20)[0] == 0, str(daemon)
+    lines = trace.read_text().split("\n")
+    first = next(n for n, line in enumerate(lines) if FIRST_STEP.match(line))
+    last = next(n for n, line in enumerate(lines) if f'"{READY}' in line)
+    seen, found = {}, []
+    for n, line in enumerate(lines[:last]):
+        match = CALL.match(line)
+        if not match:
+            continue
+        name = match.group(1)
+        seen[name] = seen.get(name, 0) + 1
+        if n > first and name in INTERESTING:
+            found.append((name, seen[name]))
+    return found
+
+
+def chosen(found, full):
+    """All; or the last of every name, and others evenly over the whole."""
+    if full:
+        return found
+    last = set(dict(found).items())
+    return [one for n, one in enumerate(found)
+            if one in last or n % max(1, len(found) // (SPREAD - len(last))) == 0]
+
+
+def pins():
+    return sorted(os.listdir(BPF_PINS)) if BPF_PINS.is_dir() else []
+
+
+def interrupted(rig, millraced, step, number):
+    name, n = step
+    inject = strace("-e", f"trace={name}", "-o", "/dev/null",
+                    "-e", f"inject={name}:signal={number.name}:when={n}")
+    daemon = millraced(rig.dut, *FLAGS, wrap=inject, json_lines=False, ready=False)
+    code, took = daemon.wait(10)
+    where = f"{number.name} at {name} {n}: {daemon}"
+    assert took < 2, where
+    return daemon, code, where
+
+
+def nothing_is_left(rig, where):
+    assert [rig.dut.promiscuity(port) for port in rig.ports] == [0, 0], where
+    assert rig.dut.attached() == {}, where
+
+
+def test_sigterm_at_every_step_of_start_up(rig2, millraced, tmp_path, request):
+    rig, before = rig2(), pins()
+    for step in chosen(steps(rig, millraced, tmp_path), request.config.option.full):
+        daemon, code, where = interrupted(rig, millraced, step, signal.SIGTERM)
+        assert code == 0, where
+        assert "error" not in daemon.stderr, where
+        assert READY in daemon.stderr or "ended before forwarding began" in daemon.stderr, where
+        nothing_is_left(rig, where)
+    assert pins() == before
+    millraced(rig.dut, "-l", "-i", "d0", "-i", "d1").stop()
+
+
+def test_sigkill_at_every_step_of_start_up(rig2, millraced, tmp_path, request):
+    rig, before = rig2(), pins()
+    for step in chosen(steps(rig, millraced, tmp_path), request.config.option.full):
+        _, code, where = interrupted(rig, millraced, step, signal.SIGKILL)
+        assert code == -signal.SIGKILL, where
+        wait_until(lambda: not any("xdp" in link for link in rig.dut.links().values()), 2, where)
+        nothing_is_left(rig, where)
+    assert pins() == before
+    millraced(rig.dut, "-l", "-i", "d0", "-i", "d1").stop()

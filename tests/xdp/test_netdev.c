@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#include "../../src/xdp/netdev.c"
+
+#include "unit.h"
+
+/* What the kernel would say of one link; 0 or NULL: left out. */
+struct link {
+	const char *name, *kind, *master_kind;
+	unsigned type, flags;
+	uint32_t master, mtu, link;
+	bool has_netnsid;
+	int32_t netnsid;
+};
+
+static char buffer[4096] __attribute__((aligned(8)));
+
+static struct nlmsghdr *make_message(uint16_t type, unsigned char family, const struct link *link)
+{
+	struct nlmsghdr *message = mnl_nlmsg_put_header(buffer);
+	struct ifinfomsg *info = mnl_nlmsg_put_extra_header(message, sizeof(*info));
+	struct nlattr *nest;
+
+	message->nlmsg_type = type;
+	info->ifi_family = family;
+	info->ifi_index = 7;
+	info->ifi_type = (unsigned short)link->type;
+	info->ifi_flags = link->flags;
+	if (link->name)
+		mnl_attr_put_strz(message, IFLA_IFNAME, link->name);
+	if (link->mtu)
+		mnl_attr_put_u32(message, IFLA_MTU, link->mtu);
+	if (link->master)
+		mnl_attr_put_u32(message, IFLA_MASTER, link->master);
+	if (link->link)
+		mnl_attr_put_u32(message, IFLA_LINK, link->link);
+	if (link->has_netnsid)
+		mnl_attr_put_u32(message, IFLA_LINK_NETNSID, (uint32_t)link->netnsid);
+	nest = mnl_attr_nest_start(message, IFLA_LINKINFO);
+	if (link->kind)
+		mnl_attr_put_strz(message, IFLA_INFO_KIND, link->kind);
+	if (link->master_kind)
+		mnl_attr_put_strz(message, IFLA_INFO_SLAVE_KIND, link->master_kind);
+	mnl_attr_nest_end(message, nest);
+	return message;
+}
+
+static struct netdev parsed(const struct link *link)
+{
+	struct netdev netdev = { 0 };
+
+	parse_link(make_message(RTM_NEWLINK, AF_UNSPEC, link), &netdev);
+	return netdev;
+}
+
+static void ports_and_members_know_their_master(void **state)
+{
+	static const char *const kinds[] = { "bridge", "bond", "team", "openvswitch", "vrf" };
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(kinds); i++) {
+		const struct link link = { .name = "d0",
+					   .type = ARPHRD_ETHER,
+					   .kind = "veth",
+					   .master_kind = kinds[i],
+					   .master = 12,
+					   .mtu = 1500 };
+		struct netdev netdev = parsed(&link);
+
+		assert_int_equal(netdev.ifindex, 7);
+		assert_string_equal(netdev.name, "d0");
+		assert_int_equal(netdev.mtu, 1500);
+		assert_int_equal(netdev.master, 12);
+		assert_string_equal(netdev.master_kind, kinds[i]);
+		assert_string_equal(netdev.kind, "veth");
+		assert_true(netdev.ethernet && !netdev.loopback);
+	}
+}
+
+static void a_device_of_its_own_has_no_master(void **state)
+{
+	const struct link link = { .name = "eth0", .type = ARPHRD_ETHER };
+	struct netdev netdev = parsed(&link);
+
+	(void)state;
+	assert_int_equal(netdev.master, 0);
+	assert_string_equal(netdev.master_kind, "");
+	assert_string_equal(netdev.kind, "");
+}
+
+static void loopback_and_what_is_not_ethernet_are_told_apart(void **state)
+{
+	const struct link loopback = { .name = "lo",
+				       .type = ARPHRD_LOOPBACK,
+				       .flags = IFF_LOOPBACK };
+	const struct link tunnel = { .name = "wg0", .type = ARPHRD_NONE, .kind = "wireguard" };
+	struct netdev netdev = parsed(&loopback);
+
+	(void)state;
+	assert_true(netdev.loopback);
+	netdev = parsed(&tunnel);
+	assert_true(!netdev.loopback && !netdev.ethernet);
+}
+
+static void texts_longer_than_their_room_are_cut(void **state)
+{
+	const struct link link = { .name = "a-name-of-more-than-fifteen",
+				   .master_kind = "a-kind-of-more-than-fifteen" };
+	struct netdev netdev = parsed(&link);
+
+	(void)state;
+	assert_string_equal(netdev.name, "a-name-of-more-");
+	assert_string_equal(netdev.master_kind, "a-kind-of-more-");
+}
+
+static void a_veths_other_end_is_here_or_elsewhere(void **state)
+{
+	const struct link here = { .link = 9 };
+	const struct link elsewhere = { .link = 9, .has_netnsid = true, .netnsid = 3 };
+	const struct link unknown = { .link = 9, .has_netnsid = true, .netnsid = -1 };
+	struct link_request peer = { 0 };
+
+	(void)state;
+	parse_peer(make_message(RTM_NEWLINK, AF_UNSPEC, &here), &peer);
+	assert_int_equal(peer.ifindex, 9);
+	assert_false(peer.elsewhere);
+	parse_peer(make_message(RTM_NEWLINK, AF_UNSPEC, &elsewhere), &peer);
+	assert_true(peer.elsewhere);
+	assert_int_equal(peer.netnsid, 3);
+	parse_peer(make_message(RTM_NEWLINK, AF_UNSPEC, &unknown), &peer);
+	assert_int_equal(peer.netnsid, -1);
+}
+
+static void note_event(const struct netdev_event *event, void *context)
+{
+	struct netdev_event *noted = context;
+
+	*noted = *event;
+}
+
+static void events_say_what_happened(void **state)
+{
+	static const struct {
+		uint16_t type;
+		unsigned char family;
+		bool told, gone;
+	} rows[] = {
+		{ RTM_NEWLINK, AF_UNSPEC, true, false },
+		{ RTM_DELLINK, AF_UNSPEC, true, true },
+		{ RTM_DELLINK, AF_BRIDGE, true, false }, /* out of the bridge, still here */
+		{ RTM_NEWADDR, AF_UNSPEC, false, false },
+	};
+	const struct link link = { .name = "d0", .mtu = 9000 };
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		struct netdev_event noted = { 0 };
+		struct event_callback callback = { note_event, &noted };
+
+		watch_message(make_message(rows[i].type, rows[i].family, &link), &callback);
+		assert_int_equal(noted.ifindex, rows[i].told ? 7 : 0);
+		assert_int_equal(noted.gone, rows[i].gone);
+		assert_int_equal(noted.mtu, rows[i].told ? 9000 : 0);
+	}
+}
+
+static void count_name(const char *name, void *context)
+{
+	char *all = context;
+
+	strcat(strcat(all, name), " ");
+}
+
+static void alternative_names_are_names_too(void **state)
+{
+	const struct link link = { .name = "d0" };
+	struct nlmsghdr *message = make_message(RTM_NEWLINK, AF_UNSPEC, &link);
+	struct nlattr *nest = mnl_attr_nest_start(message, IFLA_PROP_LIST);
+	char all[64] = "";
+	struct name_callback callback = { count_name, all };
+
+	(void)state;
+	mnl_attr_put_strz(message, IFLA_ALT_IFNAME, "uplink");
+	mnl_attr_put_strz(message, IFLA_ALT_IFNAME, "rack-3-port-7");
+	mnl_attr_nest_end(message, nest);
+	parse_names(message, &callback);
+	assert_string_equal(all, "d0 uplink rack-3-port-7 ");
+}
+
+static void the_loopback_interface_is_found(void **state)
+{
+	struct netdev netdev;
+	char name[NETDEV_NAME_SIZE];
+
+	(void)state;
+	assert_int_equal(netdev_query("lo", &netdev), 0);
+	assert_true(netdev.loopback);
+	assert_false(netdev_look(netdev.ifindex).gone);
+	assert_int_equal(netdev_peer_name(netdev.ifindex, name, sizeof(name)), -ENOENT);
+	assert_int_equal(netdev_query("nosuchdevice0", &netdev), -ENODEV);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(ports_and_members_know_their_master),
+		cmocka_unit_test(a_device_of_its_own_has_no_master),
+		cmocka_unit_test(loopback_and_what_is_not_ethernet_are_told_apart),
+		cmocka_unit_test(texts_longer_than_their_room_are_cut),
+		cmocka_unit_test(a_veths_other_end_is_here_or_elsewhere),
+		cmocka_unit_test(events_say_what_happened),
+		cmocka_unit_test(alternative_names_are_names_too),
+		cmocka_unit_test(the_loopback_interface_is_found),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
