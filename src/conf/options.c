@@ -751,6 +751,17 @@ static int parse_all(struct parse *parse, int argc, char **argv)
 	return err;
 }
 
+/* A message repeats what was typed, which may be anything; it stays one line, and leaves the terminal
+ * alone. */
+static enum options_result wrong(const struct parse *parse)
+{
+	for (char *at = parse->error; *at; at++) {
+		if ((unsigned char)*at < ' ' || *at == 0x7f)
+			*at = '?';
+	}
+	return OPTIONS_WRONG;
+}
+
 enum options_result options_parse(int argc, char **argv, struct conf *conf, char *error,
 				  size_t error_size)
 {
@@ -758,12 +769,12 @@ enum options_result options_parse(int argc, char **argv, struct conf *conf, char
 
 	conf_defaults(conf);
 	if (parse_all(&parse, argc, argv))
-		return OPTIONS_WRONG;
+		return wrong(&parse);
 	if (parse.help)
 		return OPTIONS_HELP;
 	if (parse.version)
 		return OPTIONS_VERSION;
-	return check_together(&parse) ? OPTIONS_WRONG : OPTIONS_RUN;
+	return check_together(&parse) ? wrong(&parse) : OPTIONS_RUN;
 }
 
 void options_help(FILE *out)

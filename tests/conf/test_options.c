@@ -201,6 +201,7 @@ static void a_mistake_gets_one_line_that_names_it(void **state)
 		{ "-i a --frame 5", "--frame: several options begin so" },
 		{ "-i a -\xc3\xa9", "an option letter that is none" },
 		{ "-i a -q 0-2000", "1024 of them at most" },
+		{ "-i a -b 1\n2\x1b[31m", "--batch-size=1?2?[31m: not a number" },
 		{ "-t -i a -s 5000", "(at most 3844); lower it, or use -F" },
 	};
 

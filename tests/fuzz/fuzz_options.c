@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * The command line from any bytes: words between NULs. Whatever comes in, the answer keeps what
+ * options.h and conf.h promise, and a second run gives the same one.
+ */
+#include "../../src/conf/options.c"
+
+#include "fuzz.h"
+
+#define WORDS_MAX  64
+#define ERROR_SIZE 512
+
+struct words {
+	int count;
+	char *word[WORDS_MAX + 1];
+};
+
+struct answer {
+	enum options_result result;
+	struct conf conf;
+	char error[ERROR_SIZE];
+};
+
+/* Every word in memory of its own, so that the first byte read behind it is seen. */
+static void words_split(struct words *words, const uint8_t *data, size_t size)
+{
+	words->count = 0;
+	words->word[words->count++] = strdup("millraced");
+	while (size && words->count < WORDS_MAX) {
+		const uint8_t *end = memchr(data, '\0', size);
+		size_t len = end ? (size_t)(end - data) : size;
+
+		words->word[words->count++] = strndup((const char *)data, len);
+		data += len;
+		size -= len;
+		if (end) {
+			data++;
+			size--;
+		}
+	}
+	words->word[words->count] = NULL;
+}
+
+/* `fill` is what stood in the memory before. */
+static void ask(const struct words *words, struct answer *answer, int fill)
+{
+	char *argv[WORDS_MAX + 1]; /* getopt turns them round */
+
+	memcpy(argv, words->word, sizeof(argv));
+	memset(answer, fill, sizeof(*answer));
+	answer->error[0] = '\0';
+	answer->result = options_parse(words->count, argv, &answer->conf, answer->error,
+				       sizeof(answer->error));
+}
+
+/* Padding and all: a conf begins as zeros. */
+static bool same_bytes(const void *one, const void *other, size_t bytes)
+{
+	return !memcmp(one, other, bytes);
+}
+
+/* What another command line gives, whatever was parsed before it. */
+static void check_nothing_is_left_behind(void)
+{
+	static const struct words plain = { 4, { "millraced", "-l", "-i", "eth0", NULL } };
+	static struct answer answer;
+
+	ask(&plain, &answer, 0x55);
+	must(answer.result == OPTIONS_RUN);
+	must(answer.conf.mode == CONF_MODE_L2FWD && answer.conf.ports == 1);
+	must(!strcmp(answer.conf.ifname[0], "eth0"));
+	must(answer.conf.batch == 64 && !answer.conf.poll && !answer.conf.irq_string[0]);
+}
+
+static void check_error(const char *error)
+{
+	must(error[0]);
+	must(memchr(error, '\0', ERROR_SIZE));
+	for (const char *at = error; *at; at++)
+		must((unsigned char)*at >= ' ' && *at != 0x7f);
+}
+
+static void check_list(const struct number_list *list, unsigned max)
+{
+	must(list->count <= NUMBER_LIST_MAX);
+	for (unsigned i = 0; i < list->count; i++) {
+		must(list->value[i] <= max);
+		for (unsigned j = 0; j < i; j++)
+			must(list->value[i] != list->value[j]);
+	}
+}
+
+static void check_ports(const struct conf *conf)
+{
+	must(conf->ports >= 1 && conf->ports <= CONF_PORTS_MAX);
+	must(conf->mode != CONF_MODE_L2FWD || conf->ports == 1);
+	must(conf->mode != CONF_MODE_PATCH || conf->ports == 2);
+	for (unsigned i = 0; i < conf->ports; i++) {
+		must(conf->ifname[i][0]);
+		must(memchr(conf->ifname[i], '\0', CONF_IFNAME_SIZE));
+		for (unsigned j = 0; j < i; j++)
+			must(strcmp(conf->ifname[i], conf->ifname[j]) != 0);
+	}
+	check_list(&conf->queues, QUEUE_MAX);
+	check_list(&conf->cpus, CPU_MAX);
+	must(conf->all_queues == !conf->queues.count);
+}
+
+static void check_memory(const struct conf *conf)
+{
+	must(number_is_power_of_two(conf->ring_size));
+	must(conf->ring_size >= RING_SIZE_MIN && conf->ring_size <= RING_SIZE_MAX);
+	must(conf->batch >= 1 && conf->batch <= BATCH_MAX && conf->batch <= conf->ring_size);
+	must(conf->frame_size >= FRAME_SIZE_MIN && conf->frame_size <= FRAME_SIZE_MAX);
+	must(conf->unaligned || number_is_power_of_two(conf->frame_size));
+	must(conf->frames_per_queue >= conf_ring_frames(conf));
+	must(conf->frames_per_queue <= FRAMES_MAX);
+}
+
+static void check_tx_of_conf(const struct conf *conf)
+{
+	const struct conf_tx *tx = &conf->tx;
+	unsigned headers = 46 + (tx->vlan ? 4 : 0) + (tx->timestamp ? 16 : 0);
+
+	must(tx->size_min <= tx->size_max && tx->size_max <= TX_SIZE_MAX);
+	must(tx->size_min >= headers && tx->size_min >= TX_SIZE_MIN);
+	must(conf->frags || tx->size_max <= conf->frame_size - 256 + 4);
+	must(tx->sizes == CONF_SIZES_RANGE || (tx->size_min == 64 && tx->size_max == 1518));
+	must(tx->vlan_id <= VLAN_ID_MAX && tx->vlan_priority <= VLAN_PRI_MAX);
+	must(!(tx->source[0] & 1));
+	must(tx->pps <= PPS_MAX && tx->cycle_us <= CYCLE_MAX_US && !(tx->pps && tx->cycle_us));
+	must(tx->count <= LONG_MAX);
+	must(tx->clock == CLOCK_MONOTONIC || tx->clock == CLOCK_REALTIME ||
+	     tx->clock == CLOCK_TAI || tx->clock == CLOCK_BOOTTIME);
+}
+
+/* Without -t nothing was said of generated frames. */
+static void check_no_tx(const struct conf *conf)
+{
+	static struct conf defaults;
+
+	conf_defaults(&defaults);
+	must(same_bytes(&conf->tx, &defaults.tx, sizeof(conf->tx)));
+}
+
+static void check_conf(const struct conf *conf)
+{
+	check_ports(conf);
+	check_memory(conf);
+	if (conf->mode == CONF_MODE_TXPUSH)
+		check_tx_of_conf(conf);
+	else
+		check_no_tx(conf);
+	must(conf->attach != CONF_ATTACH_SKB || conf->zero_copy != CONF_ZERO_COPY_REQUIRE);
+	must(conf->realtime == (conf->priority > 0) && conf->priority <= PRIORITY_MAX);
+	must(conf->interval_s >= 1 && conf->interval_s <= 86400);
+	must(conf->duration_s <= INT_MAX);
+	must(memchr(conf->irq_string, '\0', CONF_IRQ_SIZE));
+}
+
+/* NOLINTNEXTLINE(readability-identifier-naming): libFuzzer's word */
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	static struct answer first, second;
+	struct words words;
+
+	words_split(&words, data, size);
+	ask(&words, &first, 0);
+	check_nothing_is_left_behind();
+	ask(&words, &second, 0xff);
+	must(first.result == second.result);
+	if (first.result == OPTIONS_WRONG) {
+		check_error(first.error);
+		must(!strcmp(first.error, second.error));
+	}
+	if (first.result == OPTIONS_RUN) {
+		check_conf(&first.conf);
+		must(same_bytes(&first.conf, &second.conf, sizeof(first.conf)));
+	}
+	for (int i = 0; i < words.count; i++)
+		free(words.word[i]);
+	return 0;
+}
