@@ -163,3 +163,58 @@ class Xdpsock(Program):
 
     def stop(self, tool):
         tool.stop(patience_s=0.3)  # in poll without traffic it does not hear SIGINT
+
+
+class XskFwd(Program):
+    """Two interfaces, native, spinning, 64 frames a burst: nothing of it can be chosen."""
+
+    at_sink = True
+    limits = "patch, native, spin, batch 64"
+
+    def suits(self, cell):
+        return (cell.mode, cell.attach, cell.wait, cell.batch) == ("patch", "native", "spin", 64)
+
+    def argv(self, cell):
+        ports = [word for port in cell.ports for word in ("-i", port, "-q", "0")]
+        return [self.path, *ports, "-c", str(self.options.cpu_forward)]
+
+
+class Testpmd(Program):
+    """The AF_XDP driver of DPDK under testpmd. busy_budget is the driver's: 0 spins."""
+
+    at_sink = True
+    limits = "txpush, l2fwd and patch, native, spin and busy-poll"
+    FORWARD = {"txpush": "txonly", "l2fwd": "macswap", "patch": "io"}
+    MBUFS = 16384  # for the rings of two ports (2,048 each way) and a burst under way
+
+    def suits(self, cell):
+        return cell.mode in self.FORWARD and cell.attach == "native" and cell.wait != "poll"
+
+    def _eal(self):
+        cpu = self.options.cpu_forward
+        # Two threads on one CPU: the first only waits for the end.
+        argv = [self.path, "--no-huge", "--no-shconf", "-m", "256", "--no-pci", "--no-telemetry"]
+        return [*argv, "--lcores", f"0@{cpu},1@{cpu}"]
+
+    def argv(self, cell):
+        budget = cell.batch if cell.wait == "busy-poll" else 0
+        argv = self._eal()
+        for i, port in enumerate(cell.ports):
+            argv += ["--vdev", f"net_af_xdp{i},iface={port},busy_budget={budget}"]
+        argv += ["--", f"--forward-mode={self.FORWARD[cell.mode]}", f"--burst={cell.batch}"]
+        argv += [f"--total-num-mbufs={self.MBUFS}"]
+        argv += ["--port-topology=loop"] if len(cell.ports) == 1 else []
+        argv += ["--txpkts=60"] if cell.mode == "txpush" else []  # millraced's 64 with the FCS
+        # With a period it does not end at the end of its standard input.
+        return argv + [f"--stats-period={run_seconds(self.options)}"]
+
+    def read_version(self):
+        done = subprocess.run(
+            [*self._eal(), "-v", "--", "--help"],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        found = re.search(r"RTE Version: '(.+)'", done.stdout + done.stderr)
+        return found[1] if found else super().read_version()

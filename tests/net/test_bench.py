@@ -61,6 +61,17 @@ def test_txpush_has_no_cell_on_a_shared_core():
     assert len(cells) == 6
 
 
+def test_peers_do_what_they_can():
+    xdpsock, xsk_fwd, testpmd = (kind("/bin/false", OPTIONS, "peer")
+                                 for kind in (programs.Xdpsock, programs.XskFwd,
+                                              programs.Testpmd))
+    patch = Cell("patch", "native", "spin", "one", 64)
+    poll = Cell("l2fwd", "skb", "poll", "two", 32)
+    assert [p.suits(SPIN) for p in (xdpsock, xsk_fwd, testpmd)] == [True, False, False]
+    assert [p.suits(patch) for p in (xdpsock, xsk_fwd, testpmd)] == [False, True, True]
+    assert [p.suits(poll) for p in (xdpsock, xsk_fwd, testpmd)] == [True, False, False]
+
+
 def test_rows_of_xdpsock_become_totals_over_time():
     text = """
  sock0@d0:0 rxdrop xdp-drv \n                   pps            pkts           1.00
