@@ -1,0 +1,100 @@
+"""scripts/bench: that a short run measures and leaves nothing, and how it reads its peers."""
+
+import csv
+import os
+import subprocess
+import sys
+import types
+
+from daemon import MILLRACED, REPOSITORY
+from flood import FLOOD
+
+sys.path.insert(0, str(REPOSITORY / "scripts"))
+
+from benchlib import programs  # noqa: E402
+from benchlib.cells import Cell, cells_of  # noqa: E402
+from benchlib.measure import Result, packets_at  # noqa: E402
+from benchlib.report import table  # noqa: E402
+
+OPTIONS = types.SimpleNamespace(seconds=1, cpu_forward=0)
+SPIN = Cell("rxdrop", "native", "spin", "two", 64)
+
+
+def bench(*arguments):
+    environment = {**os.environ, "TESTPMD": "none", "XDPSOCK": "", "XSK_FWD": ""}
+    return subprocess.run([REPOSITORY / "scripts/bench", *arguments], env=environment, text=True,
+                          capture_output=True, timeout=60)
+
+
+def test_a_short_run_measures_every_cell_and_says_where_from(tmp_path):
+    file = tmp_path / "results.csv"
+    done = bench("--rounds=1", "--seconds=1", "--modes=rxdrop,l2fwd", "--attach=native",
+                 "--wait=spin", "--cores=two,one", "--batch=32", f"--csv={file}",
+                 f"--millraced={MILLRACED}", f"--flood={FLOOD}")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "# duration   about a minute: 4 runs" in done.stdout
+    with open(file, encoding="utf-8") as text:
+        rows = list(csv.DictReader(text))
+    assert [(row["mode"], row["cores"]) for row in rows] == [
+        ("rxdrop", "two"), ("rxdrop", "one"), ("l2fwd", "two"), ("l2fwd", "one")]
+    for row in rows:
+        assert float(row["kpps"]) > 0, row
+        assert f"{MILLRACED} -" in row["command"] and " -b 32 " in row["command"]
+        assert row["kernel"].startswith(os.uname().release)
+        assert row["version"].startswith("millraced ")
+    assert "mrbench-" not in subprocess.check_output(["ip", "netns"], text=True)
+
+
+def test_what_cannot_be_measured_is_said_and_the_rest_goes_on():
+    done = bench("--rounds=2", "--seconds=1", "--modes=rxdrop", "--attach=native", "--wait=spin",
+                 f"--millraced={MILLRACED}", "--compare=/bin/false", f"--flood={FLOOD}")
+    assert done.returncode == 1
+    assert "! round 1,2: rxdrop native spin two 64 other: /bin/false ended with 1" in done.stdout
+    assert "failed" in done.stdout
+
+
+def test_txpush_has_no_cell_on_a_shared_core():
+    lists = dict(modes=["rxdrop", "txpush"], attach=["skb"], wait=["poll"], batch=[32, 64])
+    cells = cells_of(types.SimpleNamespace(cores=["two", "one"], **lists))
+    assert [str(cell) for cell in cells if cell.mode == "txpush"] == [
+        "txpush skb poll two 32", "txpush skb poll two 64"]
+    assert len(cells) == 6
+
+
+def test_peers_do_what_they_can():
+    xdpsock, xsk_fwd, testpmd = (kind("/bin/false", OPTIONS, "peer")
+                                 for kind in (programs.Xdpsock, programs.XskFwd,
+                                              programs.Testpmd))
+    patch = Cell("patch", "native", "spin", "one", 64)
+    poll = Cell("l2fwd", "skb", "poll", "two", 32)
+    assert [p.suits(SPIN) for p in (xdpsock, xsk_fwd, testpmd)] == [True, False, False]
+    assert [p.suits(patch) for p in (xdpsock, xsk_fwd, testpmd)] == [False, True, True]
+    assert [p.suits(poll) for p in (xdpsock, xsk_fwd, testpmd)] == [True, False, False]
+
+
+def test_rows_of_xdpsock_become_totals_over_time():
+    text = """
+ sock0@d0:0 rxdrop xdp-drv \n                   pps            pkts           1.00
+rx                 1,000          1,000
+tx                 0              0
+
+ sock0@d0:0 rxdrop xdp-drv \n                   pps            pkts           2.00
+rx                 500            2,000
+tx                 0              0
+"""
+    tool = types.SimpleNamespace(lines=[(10.0, line + "\n") for line in text.splitlines()])
+    series = programs.Xdpsock("/bin/false", OPTIONS, "xdpsock").series(tool, SPIN)
+    (t0, n0), (t1, n1) = series
+    assert (n0, n1, t1 - t0) == (1000, 2000, 2.0)
+    assert packets_at(series, t0 + 0.5) == 1250
+
+
+def test_the_ratio_is_the_median_over_rounds_both_have_measured():
+    def rounds(*rates):
+        return [rate and Result(rate, None, None, []) for rate in rates]
+
+    both = [types.SimpleNamespace(name=name) for name in ("millraced", "xdpsock")]
+    ours, theirs = rounds(100, 200, None, 300, 100), rounds(100, 100, 50, 100, None)
+    rows = list(table([SPIN], both, {(SPIN, "millraced"): ours, (SPIN, "xdpsock"): theirs}))
+    assert rows[1].split()[5:] == "millraced 150 100 300 133% - - 1 failed".split()
+    assert rows[2].split()[5:] == "xdpsock 100 50 100 50% - - 2.00 1.00 to 3.00; 1 failed".split()
