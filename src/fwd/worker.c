@@ -98,6 +98,9 @@ struct queue *worker_add(struct worker *worker, const struct xsk *xsk)
 		.tx = xsk->ring[XSK_RING_TX],
 		.completion = xsk->ring[XSK_RING_COMPLETION],
 		.fd = xsk->fd,
+		/* What fills the RX ring, and one batch so that the RX ring is what a slow poller
+		 * is seen to overrun. worker_bound() may know better. */
+		.stock = ring_size(&xsk->ring[XSK_RING_RX]) + worker->batch,
 		.port = (uint16_t)port,
 		.tx_left = UINT64_MAX,
 		.busy_poll = worker->busy_poll,

@@ -150,9 +150,9 @@ int worker_new(struct worker **result, const struct worker_opts *opts, struct um
 void worker_free(struct worker *worker);
 
 /*
- * Adds a mapped socket as the worker's next port (CONF_PORTS_MAX at most), and stocks its fill ring
- * to the full. The worker then owns
- * the user side of the rings; the socket stays the daemon's. Main thread, before worker_start().
+ * Adds a mapped socket as the worker's next port (CONF_PORTS_MAX at most), and stocks its fill ring.
+ * The worker then owns the user side of the rings; the socket stays the daemon's. Main thread, before
+ * worker_start().
  * Returns the queue, for the mode's own settings.
  */
 struct queue *worker_add(struct worker *worker, const struct xsk *xsk);
@@ -165,6 +165,8 @@ void worker_remove_last(struct worker *worker);
 static inline void worker_bound(struct queue *queue, const struct xsk *xsk)
 {
 	queue->zero_copy = xsk->zero_copy;
+	if (xsk->zero_copy) /* its driver stocks a ring of its own besides */
+		queue->stock = ring_size(&queue->fill);
 	queue->flag_wakes = xsk->zero_copy && xsk->need_wakeup;
 }
 

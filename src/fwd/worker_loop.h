@@ -163,13 +163,13 @@ static always_inline void sends_end(struct queue *queue, const struct sends *sen
 	ring_submit(&queue->tx);
 }
 
-/* Whose fill ring the completions of `queue` go to: one that has room for them. On a patch that
- * carries one direction only, the sender's own is full and the receiver's has just been used. */
+/* Whose fill ring the completions of `queue` go to: one that is short of them. On a patch that
+ * carries one direction only, the sender's own is stocked and the receiver's has just been used. */
 static always_inline struct queue *worker_fill_target(struct worker *worker, struct queue *queue,
 						      uint32_t count)
 {
 	for (unsigned i = 0; i < worker->queues; i++) {
-		if (ring_room(&worker->queue[i].fill, count) >= count)
+		if (queue_short(&worker->queue[i]) >= count)
 			return &worker->queue[i];
 	}
 	return queue;
@@ -190,6 +190,8 @@ static always_inline uint32_t worker_reap(struct worker *worker, struct queue *q
 		count = 2 * worker->batch;
 	target = worker_fill_target(worker, queue, count);
 	returns = returns_begin(worker, target, count, plain);
+	if (returns.room > queue_short(target))
+		returns.room = queue_short(target);
 	for (uint32_t i = 0; i < count; i++) {
 		uint64_t addr = *cursor_addr(&completion);
 
@@ -206,11 +208,12 @@ static always_inline uint32_t worker_reap(struct worker *worker, struct queue *q
 /* Tops the fill ring up from the pool, and publishes all that this pass put there. */
 static always_inline void worker_refill(struct worker *worker, struct queue *queue, bool plain)
 {
-	uint32_t count = worker->pool.count;
+	uint32_t count = queue_short(queue);
 
+	if (count > worker->pool.count)
+		count = worker->pool.count;
 	if (count && worker->receives) {
-		uint32_t want = ring_size(&queue->fill);
-		struct returns returns = returns_begin(worker, queue, want, plain);
+		struct returns returns = returns_begin(worker, queue, count, plain);
 
 		if (count > returns.room)
 			count = returns.room;

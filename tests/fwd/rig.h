@@ -16,6 +16,9 @@
 #define RIG_BATCH  16
 #define RIG_FRAMES (5 * RIG_RING)
 
+/* What a fill ring is stocked with. */
+#define RIG_STOCK (RIG_RING + RIG_BATCH)
+
 /* How its memory is laid out: every test of a mode runs over all of them. */
 static struct rig_shape {
 	const char *name;

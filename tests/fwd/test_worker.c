@@ -25,8 +25,8 @@ static void a_new_worker_has_full_fill_rings_and_the_rest_in_its_pool(void **sta
 
 	(void)state;
 	for (unsigned i = 0; i < 2; i++)
-		assert_int_equal(rig->socket[i]->producer[XSK_RING_FILL], 2 * RIG_RING);
-	assert_int_equal(rig->worker->pool.count, 2 * RIG_FRAMES - 4 * RIG_RING);
+		assert_int_equal(rig->socket[i]->producer[XSK_RING_FILL], RIG_STOCK);
+	assert_int_equal(rig->worker->pool.count, 2 * RIG_FRAMES - 2 * RIG_STOCK);
 	rig_close(rig);
 }
 
@@ -37,7 +37,7 @@ static void the_ledger_is_right_before_the_kernel_can_see_an_entry(void **state)
 	const uint64_t *fill = rig->socket[0]->entries[XSK_RING_FILL];
 
 	(void)state;
-	for (uint64_t i = 0; i < 2 * RIG_RING; i++) {
+	for (uint64_t i = 0; i < RIG_STOCK; i++) {
 		ledger_entry entry = rig->umem.ledger[frame_of(rig, fill[i])];
 
 		assert_int_equal(ledger_state(entry), LEDGER_FILL);
@@ -77,7 +77,7 @@ static void completions_go_straight_back_to_fill(void **state)
 	queue_kick_tx(queue);
 	assert_int_equal(worker_reap(rig->worker, queue, true), RIG_BATCH);
 	assert_int_equal(rig->worker->pool.count, pool);
-	assert_int_equal(queue->fill.own, 2 * RIG_RING + RIG_BATCH);
+	assert_int_equal(queue->fill.own, RIG_STOCK + RIG_BATCH);
 	ring_submit(&queue->fill);
 	rig_close(rig);
 }
@@ -135,7 +135,7 @@ static void frames_left_anywhere_come_back_at_close(void **state)
 	worker_count(rig->worker, &counts);
 	assert_int_equal(worker_counts_balance(&counts), 0);
 	/* Port 1 gives back exactly its own. */
-	assert_int_equal(counts.reclaimed, 2 * RIG_RING + 10);
+	assert_int_equal(counts.reclaimed, RIG_STOCK + 10);
 	assert_int_equal(counts.queue[1].tx_pending, 10);
 	worker_close_port(rig->worker, 0);
 	worker_count(rig->worker, &counts);
@@ -143,7 +143,7 @@ static void frames_left_anywhere_come_back_at_close(void **state)
 	assert_int_equal(counts.queue[0].rx_packets, 5);
 	assert_int_equal(counts.queue[0].rx_bytes, 5 * 60);
 	assert_int_equal(counts.queue[0].tx_packets, 2);
-	assert_int_equal(counts.reclaimed, 2 * (2 * RIG_RING) + 10 + 2);
+	assert_int_equal(counts.reclaimed, 2 * RIG_STOCK + 10 + 2);
 	rig_close(rig);
 }
 
@@ -347,7 +347,7 @@ static void a_worker_that_never_ran_is_reported_as_it_was_made(void **state)
 	assert_int_equal(worker_read(rig->worker, &counts, soon()), -EAGAIN);
 	assert_int_equal(counts.queues, 2);
 	assert_int_equal(counts.total, 2 * RIG_FRAMES);
-	assert_int_equal(counts.queue[1].fill, 2 * RIG_RING);
+	assert_int_equal(counts.queue[1].fill, RIG_STOCK);
 	assert_int_equal(worker_counts_balance(&counts), 0);
 	worker_join(rig->worker);
 	rig_close(rig);

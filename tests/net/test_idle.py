@@ -6,6 +6,8 @@ import frames
 import pytest
 from daemon import total
 
+pytestmark = pytest.mark.alone
+
 IDLE_SECONDS, IDLE_SHARE = 3, 0.01
 
 

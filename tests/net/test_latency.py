@@ -12,6 +12,8 @@ import frames
 import pytest
 from lab import SLOWNESS
 
+pytestmark = pytest.mark.alone
+
 LIMIT = 0.010 * SLOWNESS
 ATTEMPTS = 7
 SILENCE = 0.15  # longer than the 100 ms that a poll may sleep: it has slept at least once
