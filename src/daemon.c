@@ -660,13 +660,13 @@ static int run(struct daemon *daemon)
 		err = open_slots(daemon);
 	if (err)
 		return err;
-	announce(daemon);
 	if (conf->tx.size_raised)
 		log_warning("frames are sent with %u bytes, FCS included, for no less holds their "
 			    "headers",
 			    conf->tx.size_min);
 	if (daemon->mode->receives && daemon->mode->sends)
 		advice_at_start(daemon->port, daemon->ports);
+	announce(daemon);
 	log_info("forwarding");
 	daemon->start_ns = daemon->reported_ns = clock_now_ns();
 	err = sd_event_loop(daemon->loop);

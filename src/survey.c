@@ -52,6 +52,8 @@ static int query_port(struct survey *survey, unsigned index)
 		no_such_interface(name);
 	else if (err)
 		log_error("%s: cannot be looked up: " ERR_FORMAT, name, ERR_SANDBOX_ARGS(err));
+	else if (strcmp(name, netdev->name))
+		log_info("%s is an alternative name of %s", name, netdev->name);
 	for (unsigned i = 0; !err && i < index; i++) {
 		if (survey->netdev[i].ifindex != netdev->ifindex)
 			continue;
@@ -82,7 +84,7 @@ static int check_role(const struct survey *survey, const struct netdev *netdev)
 			  netdev->name);
 		return -EINVAL;
 	}
-	if (!netdev->ethernet) {
+	if (!netdev->ethernet && survey->mode->sends) {
 		log_error("%s: not an Ethernet interface; `ip link` shows link/ether for those",
 			  netdev->name);
 		return -EINVAL;

@@ -8,12 +8,20 @@ static unsigned least(unsigned a, unsigned b)
 	return a < b ? a : b;
 }
 
-/* row[j] becomes the distance of one[0..i] from other[0..j]; `before` and `older` are the rows of i - 1
- * and i - 2. */
-static void fill_row(unsigned *row, const unsigned *before, const unsigned *older, const char *one,
-		     unsigned i, const char *other)
+struct spelling_row {
+	unsigned distance[SPELLING_MAX + 1];
+};
+
+/* In turns; row i is the distances of the first i letters of one word from every beginning of the other,
+ * and needs the two before it. */
+#define ROWS 3
+
+static void fill_row(struct spelling_row *rows, unsigned i, const char *one, const char *other)
 {
+	const unsigned *older = rows[(i + 1) % ROWS].distance,
+		       *before = rows[(i + 2) % ROWS].distance;
 	size_t len = strnlen(other, SPELLING_MAX);
+	unsigned *row = rows[i % ROWS].distance;
 
 	row[0] = i;
 	for (size_t j = 1; j <= len; j++) {
@@ -27,12 +35,12 @@ static void fill_row(unsigned *row, const unsigned *before, const unsigned *olde
 
 unsigned spelling_distance(const char *one, const char *other)
 {
-	unsigned rows[3][SPELLING_MAX + 1];
 	size_t len = strnlen(one, SPELLING_MAX), other_len = strnlen(other, SPELLING_MAX);
+	struct spelling_row rows[ROWS] = { 0 };
 
 	for (size_t j = 0; j <= other_len; j++)
-		rows[0][j] = (unsigned)j;
+		rows[0].distance[j] = (unsigned)j;
 	for (unsigned i = 1; i <= len; i++)
-		fill_row(rows[i % 3], rows[(i + 2) % 3], rows[(i + 1) % 3], one, i, other);
-	return rows[len % 3][other_len];
+		fill_row(rows, i, one, other);
+	return rows[len % ROWS].distance[other_len];
 }

@@ -164,7 +164,7 @@ HOST = {
     "lo": (["-i", "lo"], r"lo: the loopback interface gets back whatever it sends, so nothing can be "
                          r"forwarded; name another, or make a pair with `ip link add v0 type veth "
                          r"peer name v1`"),
-    "no Ethernet": (["-i", "tun0"],
+    "no Ethernet": (["-l", "-i", "tun0"],
                     r"tun0: not an Ethernet interface; `ip link` shows link/ether for those"),
     "bridge port": (["-i", "b0"],
                     r"b0: is a port of bridge br0, which would get no frame from it any more; `ip "

@@ -163,11 +163,16 @@ static void events_say_what_happened(void **state)
 	}
 }
 
-static void count_name(const char *name, void *context)
-{
-	char *all = context;
+struct names {
+	char text[64];
+};
 
-	strcat(strcat(all, name), " ");
+static void note_name(const char *name, void *context)
+{
+	struct names *names = context;
+	size_t len = strlen(names->text);
+
+	snprintf(names->text + len, sizeof(names->text) - len, "%s ", name);
 }
 
 static void alternative_names_are_names_too(void **state)
@@ -175,15 +180,15 @@ static void alternative_names_are_names_too(void **state)
 	const struct link link = { .name = "d0" };
 	struct nlmsghdr *message = make_message(RTM_NEWLINK, AF_UNSPEC, &link);
 	struct nlattr *nest = mnl_attr_nest_start(message, IFLA_PROP_LIST);
-	char all[64] = "";
-	struct name_callback callback = { count_name, all };
+	struct names names = { "" };
+	struct name_callback callback = { note_name, &names };
 
 	(void)state;
 	mnl_attr_put_strz(message, IFLA_ALT_IFNAME, "uplink");
 	mnl_attr_put_strz(message, IFLA_ALT_IFNAME, "rack-3-port-7");
 	mnl_attr_nest_end(message, nest);
 	parse_names(message, &callback);
-	assert_string_equal(all, "d0 uplink rack-3-port-7 ");
+	assert_string_equal(names.text, "d0 uplink rack-3-port-7 ");
 }
 
 static void the_loopback_interface_is_found(void **state)
