@@ -52,8 +52,6 @@ static int query_port(struct survey *survey, unsigned index)
 		no_such_interface(name);
 	else if (err)
 		log_error("%s: cannot be looked up: " ERR_FORMAT, name, ERR_SANDBOX_ARGS(err));
-	else if (strcmp(name, netdev->name))
-		log_info("%s is an alternative name of %s", name, netdev->name);
 	for (unsigned i = 0; !err && i < index; i++) {
 		if (survey->netdev[i].ifindex != netdev->ifindex)
 			continue;
@@ -61,6 +59,8 @@ static int query_port(struct survey *survey, unsigned index)
 			  survey->conf->ifname[i]);
 		err = -EEXIST;
 	}
+	if (!err && strcmp(name, netdev->name) != 0)
+		log_info("%s is an alternative name of %s", name, netdev->name);
 	return err;
 }
 
@@ -177,17 +177,18 @@ static int choose_queues(struct survey *survey)
 static int check_mtu(const struct survey *survey, const struct netdev *netdev)
 {
 	const struct conf *conf = survey->conf;
+	unsigned overhead = FRAME_OVERHEAD + (conf->tx.vlan ? ETHER_VLAN_LEN : 0);
 
 	if (survey->mode->receives && netdev->mtu > advice_mtu_limit(conf)) {
 		advice_mtu(conf, netdev, true);
 		return -EINVAL;
 	}
-	if (!survey->mode->receives && conf->tx.size_max > netdev->mtu + FRAME_OVERHEAD) {
+	if (!survey->mode->receives && conf->tx.size_max > netdev->mtu + overhead) {
 		log_error(
-			"%s: -s %u is more than MTU %u allows (%u); lower it, or `ip link set dev %s mtu "
-			"%u`",
-			netdev->name, conf->tx.size_max, netdev->mtu, netdev->mtu + FRAME_OVERHEAD,
-			netdev->name, conf->tx.size_max - FRAME_OVERHEAD);
+			"%s: frames of %u bytes (-s, --sizes) are more than MTU %u allows (%u); send "
+			"smaller ones, or `ip link set dev %s mtu %u`",
+			netdev->name, conf->tx.size_max, netdev->mtu, netdev->mtu + overhead,
+			netdev->name, conf->tx.size_max - overhead);
 		return -EINVAL;
 	}
 	return 0;

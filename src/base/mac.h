@@ -11,6 +11,9 @@
 /* What a frame on the wire has behind its last byte, and AF_XDP does not see. */
 #define ETHER_FCS_LEN 4
 
+/* A VLAN tag. */
+#define ETHER_VLAN_LEN 4
+
 /* Destination, source, type: what every Ethernet frame has. Shorter ones are runts. */
 #define ETHER_HEADER_LEN 14
 

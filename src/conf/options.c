@@ -25,7 +25,6 @@
 #define TX_SIZE_MAX    9728
 /* Bytes of the headers of a generated frame, FCS included, and of what -V and -y add. */
 #define TX_SIZE_HEADERS	  (14 + 20 + 8 + ETHER_FCS_LEN)
-#define TX_SIZE_VLAN	  4
 #define TX_SIZE_TIMESTAMP 16
 #define IMIX_SMALLEST	  64
 #define IMIX_LARGEST	  1518
@@ -295,7 +294,7 @@ static int apply_clock(struct parse *parse, const struct option_row *row, const 
 	};
 
 	for (size_t i = 0; i < sizeof(clocks) / sizeof(clocks[0]); i++) {
-		if (!strcasecmp(clocks[i].name, value)) {
+		if (strcasecmp(clocks[i].name, value) == 0) {
 			parse->conf->tx.clock = clocks[i].clock;
 			return 0;
 		}
@@ -306,8 +305,8 @@ static int apply_clock(struct parse *parse, const struct option_row *row, const 
 
 static int apply_policy(struct parse *parse, const struct option_row *row, const char *value)
 {
-	parse->conf->realtime = !strcasecmp(value, "FIFO");
-	if (!parse->conf->realtime && strcasecmp(value, "OTHER"))
+	parse->conf->realtime = strcasecmp(value, "FIFO") == 0;
+	if (!parse->conf->realtime && strcasecmp(value, "OTHER") != 0)
 		return fail(parse, "--%s=%s: must be OTHER or FIFO", row->name, value);
 	return 0;
 }
@@ -579,7 +578,7 @@ static int check_rings(struct parse *parse)
  * not sent. */
 static unsigned tx_size_needed(const struct conf_tx *tx)
 {
-	return TX_SIZE_HEADERS + (tx->vlan ? TX_SIZE_VLAN : 0) +
+	return TX_SIZE_HEADERS + (tx->vlan ? ETHER_VLAN_LEN : 0) +
 	       (tx->timestamp ? TX_SIZE_TIMESTAMP : 0);
 }
 

@@ -70,12 +70,12 @@ static void put_udp_checksum(uint8_t *udp, uint16_t checksum)
 /* Where the IPv4 header begins. */
 static uint32_t ip_offset(const struct frame_opts *opts)
 {
-	return ETHER_HEADER_LEN + (opts->vlan ? FRAME_VLAN_LEN : 0);
+	return ETHER_HEADER_LEN + (opts->vlan ? ETHER_VLAN_LEN : 0);
 }
 
 uint32_t frame_headers_len(const struct frame_opts *opts)
 {
-	return FRAME_HEADERS_LEN + (opts->vlan ? FRAME_VLAN_LEN : 0) +
+	return FRAME_HEADERS_LEN + (opts->vlan ? ETHER_VLAN_LEN : 0) +
 	       (opts->timestamp ? FRAME_TIMESTAMP_LEN : 0);
 }
 
@@ -87,7 +87,7 @@ static void put_ethernet(uint8_t *bytes, const struct frame_opts *opts)
 	if (opts->vlan) {
 		put_16(bytes, ETH_P_8021Q);
 		put_16(bytes + 2, opts->vlan_tci);
-		bytes += FRAME_VLAN_LEN;
+		bytes += ETHER_VLAN_LEN;
 	}
 	put_16(bytes, ETH_P_IP);
 }
@@ -183,10 +183,10 @@ static bool find_l4(const uint8_t *bytes, uint32_t len, struct l4 *l4)
 		return false;
 	type = get_16(bytes + 2 * MAC_LEN);
 	for (int tags = 0; tags < 2 && (type == ETH_P_8021Q || type == ETH_P_8021AD); tags++) {
-		if (at + FRAME_VLAN_LEN > len)
+		if (at + ETHER_VLAN_LEN > len)
 			return false;
 		type = get_16(bytes + at + 2);
-		at += FRAME_VLAN_LEN;
+		at += ETHER_VLAN_LEN;
 	}
 	if (at + sizeof(struct iphdr) > len)
 		return false;

@@ -13,12 +13,11 @@
 /* Ethernet, IPv4 and UDP headers together; also the smallest frame with all of them. */
 #define FRAME_HEADERS_LEN 42
 
-/* What a VLAN tag and a timestamp add to them. */
-#define FRAME_VLAN_LEN	    4
+/* What a timestamp adds to them. */
 #define FRAME_TIMESTAMP_LEN 16
 
 /* The most bytes before the payload. */
-#define FRAME_HEADERS_MAX (FRAME_HEADERS_LEN + FRAME_VLAN_LEN + FRAME_TIMESTAMP_LEN)
+#define FRAME_HEADERS_MAX (FRAME_HEADERS_LEN + ETHER_VLAN_LEN + FRAME_TIMESTAMP_LEN)
 
 struct frame_opts {
 	uint8_t dst[MAC_LEN];

@@ -45,10 +45,9 @@ static always_inline uint32_t push_same(struct worker *worker, struct queue *que
 		uint32_t frame = pool_get(&worker->pool);
 		uint64_t addr = chunks_addr(&sends.chunks, frame) + XDP_PACKET_HEADROOM;
 
-		/* The mark of size 0, piece 0. */
 		if (unlikely(job->written[frame] != 1U + queue->port))
-			tx_job_write(job, queue->port, 0, 0, sends.chunks.frames + addr,
-				     &job->written[frame]);
+			tx_job_write(job, (struct tx_piece){ .port = queue->port },
+				     sends.chunks.frames + addr, &job->written[frame]);
 		sends_put(&sends, (struct xdp_desc){ .addr = addr, .len = job->len[0] });
 	}
 	packets_taken(queue, count);
@@ -69,7 +68,7 @@ static always_inline void push_packet(struct worker *worker, struct queue *queue
 			.options = piece + 1 < pieces ? XDP_PKT_CONTD : 0,
 		};
 
-		desc.len = tx_job_write(job, queue->port, size, piece,
+		desc.len = tx_job_write(job, (struct tx_piece){ queue->port, size, piece },
 					sends->chunks.frames + desc.addr,
 					&job->written[frame - worker->first_frame]);
 		sends_put(sends, desc);

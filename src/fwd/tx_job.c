@@ -181,23 +181,22 @@ void tx_job_sleep(const struct tx_job *job)
 	clock_nanosleep(job->clock, TIMER_ABSTIME, &due, NULL);
 }
 
-uint32_t tx_job_write(struct tx_job *job, unsigned port, uint32_t size, uint32_t piece,
-		      uint8_t *bytes, uint32_t *mark)
+uint32_t tx_job_write(struct tx_job *job, struct tx_piece which, uint8_t *bytes, uint32_t *mark)
 {
-	struct tx_port *tx = &job->port[port];
-	const uint8_t *head = tx->heads + (size_t)size * job->head_len;
-	uint32_t at = piece * job->piece_len, len = job->len[size] - at;
-	uint32_t want = 1 + (port * job->sizes + size) * job->pieces_max + piece;
+	struct tx_port *tx = &job->port[which.port];
+	const uint8_t *head = tx->heads + (size_t)which.size * job->head_len;
+	uint32_t at = which.piece * job->piece_len, len = job->len[which.size] - at;
+	uint32_t want = 1 + which.port + job->ports * (which.size * job->pieces_max + which.piece);
 
 	if (len > job->piece_len)
 		len = job->piece_len;
 	if (*mark != want) {
 		memcpy(bytes, tx->body + at, len);
-		if (!piece)
+		if (!which.piece)
 			memcpy(bytes, head, job->head_len);
 		*mark = want;
 	}
-	if (job->timestamp && !piece) {
+	if (job->timestamp && !which.piece) {
 		memcpy(bytes, head, job->head_len);
 		frame_stamp(bytes, &tx->opts, tx->sequence++, job->now_ns);
 	}

@@ -46,7 +46,7 @@ struct tx_job {
 	struct cycle_counts cycle;
 	unsigned ports;
 	struct tx_port port[CONF_PORTS_MAX];
-	uint32_t *written; /* what each chunk of the UMEM holds, see tx_job_mark(); 0: nothing */
+	uint32_t *written; /* what each chunk of the UMEM holds, see tx_job_write(); 0: nothing */
 };
 
 /*
@@ -72,7 +72,16 @@ uint64_t tx_job_wait_ns(const struct tx_job *job);
 /* Sleeps until the next cycle is due, which must be less than a few milliseconds away. */
 void tx_job_sleep(const struct tx_job *job);
 
-/* Writes one piece of a frame of that size into a chunk, unless it is known to be there. Returns its
- * length. */
-uint32_t tx_job_write(struct tx_job *job, unsigned port, uint32_t size, uint32_t piece,
-		      uint8_t *bytes, uint32_t *mark);
+/* Which part of which frame. */
+struct tx_piece {
+	unsigned port;
+	uint32_t size;	/* index of tx_job.len */
+	uint32_t piece; /* of the chunks it takes */
+};
+
+/*
+ * Writes one piece of a frame into a chunk, at `bytes`, unless *mark says that it is there, and updates
+ * that; the mark of the first piece of the first size is 1 + port. A first piece gets its timestamp.
+ * Returns the piece's length.
+ */
+uint32_t tx_job_write(struct tx_job *job, struct tx_piece which, uint8_t *bytes, uint32_t *mark);

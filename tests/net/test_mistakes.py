@@ -184,8 +184,8 @@ HOST = {
     "zero-copy on veth": (["-z", *D0], r"d0 q0: no zero-copy \(driver veth\): EOPNOTSUPP "
                                        r"\(Operation not supported\); leave out -z"),
     "frames beyond the MTU": (["-t", "-s", "1519", *D0],
-                              r"d0: -s 1519 is more than MTU 1500 allows \(1518\); lower it, or `ip "
-                              r"link set dev d0 mtu 1501`"),
+                              r"d0: frames of 1519 bytes \(-s, --sizes\) are more than MTU 1500 "
+                              r"allows \(1518\); send smaller ones, or `ip link set dev d0 mtu 1501`"),
     "more memory than there is": (["--ring-size=65536", "--frames-per-queue=16777216", *D0, "-q",
                                    "0"],
                                   r"no memory for 16777216 frames of 4096 bytes \(\d+ MiB\): ENOMEM "
