@@ -35,6 +35,7 @@ struct report_program {
 
 struct report_worker {
 	unsigned cpu;
+	bool fresh; /* counts are not those of the report before */
 	struct worker_counts counts;
 };
 

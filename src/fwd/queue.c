@@ -132,6 +132,7 @@ void queue_count(const struct queue *queue, struct queue_counts *counts)
 	counts->tx_pending = (uint32_t)queue->tx.own - completion_producer;
 	count_sent(queue, counts, counts->tx_pending);
 	counts->tx_pending -= queue->tx_lost;
+	counts->tx_lost = queue->tx_lost;
 	counts->lost = queue->lost + queue->tx_lost;
 	counts->partial_checksums = queue->partial_checksums;
 	memcpy(counts->calls, queue->calls, sizeof(counts->calls));

@@ -26,6 +26,13 @@ const char *drop_name(enum drop_reason reason)
 	return drop_names[reason];
 }
 
+void queue_counts_refused(struct queue_counts *counts, uint64_t refused)
+{
+	uint64_t returned = refused > counts->tx_lost ? refused - counts->tx_lost : 0;
+
+	counts->tx_packets -= returned < counts->tx_packets ? returned : counts->tx_packets;
+}
+
 int64_t worker_counts_kernel(const struct worker_counts *counts)
 {
 	int64_t kernel = 0;

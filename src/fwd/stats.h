@@ -75,7 +75,8 @@ struct queue_counts {
 	uint64_t rx;
 	uint64_t tx;
 	uint64_t completion;
-	uint64_t lost;	/* frames in whose place the kernel gave back something else or nothing */
+	uint64_t tx_lost; /* of `lost`: refused TX descriptors that did not come back */
+	uint64_t lost;	  /* frames in whose place the kernel gave back something else or nothing */
 	int64_t kernel; /* taken by the kernel and not given back; briefly below 0, see DESIGN.md */
 };
 
@@ -95,6 +96,10 @@ static inline size_t worker_counts_words(unsigned queues)
 	return (offsetof(struct worker_counts, queue) + queues * sizeof(struct queue_counts)) /
 	       sizeof(uint64_t);
 }
+
+/* Takes the TX descriptors that the kernel refused and completed all the same out of tx_packets: they were
+ * not sent. `refused` is its tx_invalid_descs. */
+void queue_counts_refused(struct queue_counts *counts, uint64_t refused);
 
 /* Frames that the kernel has, and frames that are lost until their port is closed, over all queues. */
 int64_t worker_counts_kernel(const struct worker_counts *counts);

@@ -204,6 +204,7 @@ static void a_refused_descriptor_that_is_returned_is_not_lost(void **state)
 {
 	struct rig *rig = rig_open(1);
 	struct queue *queue = &rig->worker->queue[0];
+	struct queue_counts counts;
 
 	(void)state;
 	rig->socket[0]->complete_refused = true;
@@ -216,6 +217,9 @@ static void a_refused_descriptor_that_is_returned_is_not_lost(void **state)
 	idle(rig);
 	assert_int_equal(queue->tx_lost, 0);
 	assert_int_equal(queue_tx_pending(queue), 0);
+	queue_count(queue, &counts);
+	queue_counts_refused(&counts, rig->socket[0]->refused);
+	assert_int_equal(counts.tx_packets, 3); /* what came back was not sent */
 	ring_submit(&queue->fill);
 	rig_close(rig);
 }

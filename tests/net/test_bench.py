@@ -6,6 +6,7 @@ import subprocess
 import sys
 import types
 
+import pytest
 from daemon import MILLRACED, REPOSITORY
 from flood import FLOOD
 
@@ -18,6 +19,8 @@ from benchlib.report import table  # noqa: E402
 
 OPTIONS = types.SimpleNamespace(seconds=1, cpu_forward=0)
 SPIN = Cell("rxdrop", "native", "spin", "two", 64)
+
+pytestmark = pytest.mark.alone
 
 
 def bench(*arguments):

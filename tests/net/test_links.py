@@ -149,6 +149,7 @@ def test_device_deleted_under_flood(rig2, flood, millraced, attach, waiting, whe
     assert rig.dut.attached() == {}
 
 
+@pytest.mark.alone
 def test_down_for_long_keeps_poll_idle(loaded, attach):
     """Field case 52: less than 5 % CPU in poll mode while a port is down and nothing comes."""
     rig, daemon, load, received = loaded(attach, "poll")
@@ -163,6 +164,7 @@ def test_down_for_long_keeps_poll_idle(loaded, attach):
     assert used < 0.1 * SLOWNESS, f"{used:.3f} s CPU in 2 s"
 
 
+@pytest.mark.alone
 def test_down_for_long_under_load_sleeps_and_drops_by_name(loaded, attach):
     """Field case 52: 3 s down while frames keep coming. Less than 5 % CPU in poll mode, what cannot
     leave is counted as link_down, all is well within 1 s of up, and each frame has one fate.

@@ -511,6 +511,7 @@ def uses_huge_pages(daemon):
     return re.search(r"^KernelPageSize:\s+(\d+) kB$", umem, re.M).group(1) == "2048"
 
 
+@pytest.mark.alone
 @pytest.mark.parametrize("flags, reserved, used, says", [
     ([], 0, False, None),
     (["--huge-pages"], 0, False, r"warning: \d+ huge pages a worker are needed, 0 of 0 are free: using "

@@ -45,6 +45,7 @@ def test_ping(rig, millraced, attach, waiting):
     daemon.stop()
 
 
+@pytest.mark.alone
 def test_single_ping_with_cold_arp(rig, millraced, attach, waiting):
     """Field case 37: ARP request and reply, echo request and reply, four lone frames in 10 ms."""
     daemon = patch(millraced, rig, attach, waiting)

@@ -80,6 +80,7 @@ def test_179_frames_at_batch_64_again_and_again(rig1, tap, millraced, attach, wa
     assert statistics.median(seconds) < 1 * SLOWNESS, "a run of 179 frames waits for something"
 
 
+@pytest.mark.alone
 def test_rate_does_not_collapse_with_batch(rig1, tap, millraced, attach):
     """Field case 33: a forgotten kick shows as 100 or 1000 ms a batch."""
     rig = rig1()

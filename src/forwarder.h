@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * One forward: its ports, its workers, and the lanes where they cross; opened, started, stopped and
+ * closed as a whole. Main thread.
+ *
+ *	survey -> open -> start -> stop -> close_lanes -> close
+ *
+ * Each may be followed by stop, close_lanes and close, whatever it returned.
+ */
+#pragma once
+
+#include "conf/conf.h"
+#include "fwd/mode.h"
+#include "fwd/worker.h"
+#include "lane.h"
+#include "survey.h"
+#include "xdp/umem.h"
+
+struct forwarder {
+	const struct conf *conf; /* borrowed */
+	const struct mode *mode;
+	struct survey survey;
+	unsigned ports, workers;
+	struct port port[CONF_PORTS_MAX];
+	struct umem *umem; /* one a worker, or the first for all of them */
+	struct worker **worker;
+	struct lane *lane; /* lane[worker * ports + port] */
+	int done_fd;	   /* eventfd: workers with a finite job write to it */
+};
+
+static inline struct lane *forwarder_lane(const struct forwarder *forwarder, unsigned worker,
+					  unsigned port)
+{
+	return &forwarder->lane[worker * forwarder->ports + port];
+}
+
+/* Looks at the host and fills in what it finds; touches nothing. *conf must outlive *forwarder. Returns 0,
+ * or -errno after a message (survey_host()). */
+int forwarder_survey(struct forwarder *forwarder, const struct conf *conf);
+
+/*
+ * Does all that needs a privilege, and gives the privileges up unless the configuration keeps them:
+ * programs attached, memory registered, sockets bound. No frame comes yet. Returns 0, -ECANCELED without
+ * a message if a signal to end is pending, or another -errno after one.
+ */
+int forwarder_open(struct forwarder *forwarder);
+
+/* Starts the workers, lets frames come, and says what runs where. Returns as forwarder_open(). */
+int forwarder_start(struct forwarder *forwarder);
+
+/* No frame comes any more, those under way go out, the workers end, no program is left. */
+void forwarder_stop(struct forwarder *forwarder);
+
+/*
+ * Every frame back from every socket, by the ledger, before the sockets go; says what is missing. Counts
+ * and statistics can still be read. Returns 0; -ETIMEDOUT if a finite job gave up on its completions;
+ * -EUCLEAN if frames are not where the ledger has them.
+ */
+int forwarder_close_lanes(struct forwarder *forwarder);
+
+/* Frees what is left. A zeroed forwarder is fine. */
+void forwarder_close(struct forwarder *forwarder);

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Watches a forwarder: reports on standard output, and one warning each for what an operator should
+ * know. Main thread.
+ */
+#pragma once
+
+#include "ctl/irq.h"
+#include "ctl/output.h"
+#include "ctl/report.h"
+#include "forwarder.h"
+
+struct monitor {
+	struct forwarder *forwarder; /* borrowed; what was said of its ports is noted there */
+	struct report report[2];     /* the newest and the one before */
+	unsigned newest;
+	struct output output; /* standard output */
+	struct irq irq;	      /* -I */
+	uint64_t start_ns;    /* 0: not started */
+	uint64_t reported_ns;
+};
+
+/* Prepares for a surveyed forwarder. Returns 0, or -errno after a message. */
+int monitor_open(struct monitor *monitor, struct forwarder *forwarder);
+
+/* Rates and times count from here on. */
+void monitor_start(struct monitor *monitor);
+
+/*
+ * Collects, warns, and puts a report on standard output: the last one if `final`, which waits longer for
+ * its reader. Quiet, it is collected all the same: frames that nobody has are a warning, not a report.
+ * Returns 0, or -errno after a message if standard output takes no more.
+ */
+int monitor_report(struct monitor *monitor, bool final);
+
+/* Says how many reports nobody took, and frees. A zeroed monitor is fine. */
+void monitor_close(struct monitor *monitor);
