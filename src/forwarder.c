@@ -364,19 +364,19 @@ void forwarder_stop(struct forwarder *forwarder)
 /* What the kernel answered to wake-ups for sending, if it was more than the usual "again". */
 static void tell_kicks(const char *ifname, unsigned number, const uint64_t *kicks)
 {
-	char text[128] = "";
+	char text[160] = "";
 
 	for (int i = KICK_BUSY; i < KICK_RESULTS; i++) {
 		size_t len = strlen(text);
 
 		if (kicks[i])
-			snprintf(text + len, sizeof(text) - len, "%s%s %llu", len ? ", " : "",
-				 kick_name((enum kick_result)i), (unsigned long long)kicks[i]);
+			snprintf(text + len, sizeof(text) - len, "%s%s %llu%s", len ? ", " : "",
+				 kick_name((enum kick_result)i), (unsigned long long)kicks[i],
+				 i == KICK_BUSY ? " (the device dropped a frame each)" : "");
 	}
 	if (text[0])
-		log_info(
-			"%s q%u: of %llu calls to send, the kernel refused: %s; each was tried again",
-			ifname, number, (unsigned long long)kicks[KICK_CALLS], text);
+		log_info("%s q%u: of %llu calls to send, the kernel answered: %s", ifname, number,
+			 (unsigned long long)kicks[KICK_CALLS], text);
 }
 
 /* Descriptors that the kernel did not take for frames. We made them of what it gave us. */

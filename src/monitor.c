@@ -129,7 +129,7 @@ static void warn_of_port(struct forwarder *forwarder, const struct report *repor
 			    "only costs calls here",
 			    port->netdev.name,
 			    !forwarder->mode->receives ? "it receives nothing" :
-			    port->prog.native	       ? "the driver tells none" :
+			    port->prog.native	       ? "in copy mode this kernel tells it none" :
 							 "skb mode");
 	port->said_unexplained |= unexplained;
 	port->said_partial |= partial;

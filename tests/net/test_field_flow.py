@@ -66,6 +66,24 @@ def test_tcp_with_default_offloads_copies_or_is_explained(rig2, task, millraced,
         f"{arrived} of {MEGABYTE} bytes, and not a word why:\n{daemon.stderr}")
 
 
+def test_checksums_left_to_a_card_are_warned_of_by_name(rig2, tap, task, millraced, attach):
+    """Field case 20: the first TCP and UDP frames of a port are looked at; a hit is one warning."""
+    rig = rig2(addresses=ADDRESSES)
+    daemon = millraced(rig.dut, "-l", "-i", "d0", "-i", "d1", attach=attach)
+    # Whole ones first: they are none of our business.
+    tap(rig.gen, "g0").send_all(frames.udp_flow(flow, 0) for flow in range(20))
+    assert total(daemon.quiet_record(), "partial_checksums") == 0
+    assert not daemon.warnings("pseudo-header")
+    copy(rig, task, 1000)
+    record = daemon.quiet_record()
+    daemon.stop()
+    assert total(record, "partial_checksums", "d0") > 0
+    assert total(record, "partial_checksums", "d1") == 0
+    said = daemon.warnings("pseudo-header")
+    assert len(said) == 1 and said[0].startswith("millraced: warning: d0: "), daemon.stderr
+    assert "`ethtool -K g0 tx off`" in said[0], said[0]
+
+
 def test_udp_left_to_be_segmented_arrives_or_is_explained(rig2, tap, millraced, attach):
     """Field case 19: in skb mode a sender's super-frame comes whole and fits no chunk. Each of its
     datagrams must arrive, or the daemon say which offload to end; it is counted either way.
