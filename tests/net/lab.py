@@ -21,6 +21,7 @@ CLONE_NEWNET = 0x40000000
 NETNS_DIR = pathlib.Path("/run/netns")  # where `ip netns add` puts a name; part of its interface
 # Sanitizer builds run several times slower: limits on time are multiplied by this.
 SLOWNESS = float(os.environ.get("MILLRACE_SLOWNESS", "1"))
+SANITIZED = "ASAN_OPTIONS" in os.environ
 
 _libc = ctypes.CDLL(None, use_errno=True)
 _serial = itertools.count()
