@@ -62,7 +62,7 @@ static void collect_sockets(struct forwarder *forwarder, struct report *report, 
 
 		read_socket(forwarder, lane, worker, i, queue);
 		if (report->worker[worker].fresh)
-			queue_counts_refused(queue, lane->stats.tx_invalid_descs);
+			queue_counts_refused(queue);
 		if (forwarder->conf->busy_poll)
 			busy_poll = lane->no_napi ? REPORT_BUSY_POLL_NOT_EFFECTIVE :
 						    REPORT_BUSY_POLL_ON;

@@ -19,6 +19,14 @@ static always_inline uint32_t packet_descs(const struct ring_cursor *rx, uint32_
 	return ready > rx->mask ? ready : 0;
 }
 
+/* Descriptors that can be read; never more than there are, whatever the kernel says. */
+static always_inline uint32_t descs_ready(struct queue *queue)
+{
+	uint32_t ready = ring_ready(&queue->rx, ring_size(&queue->rx));
+
+	return ready < ring_size(&queue->rx) ? ready : ring_size(&queue->rx);
+}
+
 /* Gives back the packet of `descs` descriptors at the cursor, which moves behind it, and counts why.
  * Not counted: a packet of which an address was not believed, for that was counted. */
 static inline COLD void forward_drop(struct worker *worker, struct queue *queue,
@@ -54,7 +62,7 @@ static always_inline uint64_t packet_bytes(const struct ring_cursor *rx, uint32_
 /* Takes up to a batch off RX while the egress is down: see worker.h for why they are not kept. */
 static inline COLD uint32_t forward_discard(struct worker *worker, struct queue *ingress)
 {
-	uint32_t ready = ring_ready(&ingress->rx, ring_size(&ingress->rx)), taken = 0;
+	uint32_t ready = descs_ready(ingress), taken = 0;
 	struct ring_cursor rx = ring_peek(&ingress->rx);
 
 	for (uint32_t i = 0; i < worker->batch; i++) {
@@ -70,11 +78,12 @@ static inline COLD uint32_t forward_discard(struct worker *worker, struct queue 
 	return taken;
 }
 
-/* Looks at the first frames of a burst for checksums that the sender left to a network card. */
-static inline COLD void forward_sample(struct worker *worker, struct queue *ingress, uint32_t count)
+/* Looks at the first `count` descriptors, each the beginning of a packet that is about to leave, for a
+ * checksum that the sender left to a network card. */
+static inline COLD void forward_sample(struct worker *worker, struct queue *ingress,
+				       struct ring_cursor rx, uint32_t count)
 {
 	struct chunks chunks = chunks_of(&worker->chunks, false);
-	struct ring_cursor rx = ring_peek(&ingress->rx);
 
 	for (uint32_t i = 0; i < count && ingress->samples; i++) {
 		const struct xdp_desc *desc = cursor_desc(&rx);
@@ -110,22 +119,24 @@ static always_inline uint32_t forward_packets(struct worker *worker, struct queu
 					      struct queue *egress, bool swap)
 {
 	uint32_t room = queue_tx_room(egress);
-	uint32_t ready = ring_ready(&ingress->rx, ring_size(&ingress->rx)), taken = 0;
+	uint32_t ready = descs_ready(ingress), taken = 0;
 	struct ring_cursor rx = ring_peek(&ingress->rx);
 	struct sends sends = sends_begin(worker, egress, false);
 
 	for (uint32_t i = 0; i < worker->batch; i++) {
 		uint32_t descs = packet_descs(&rx, ready - taken);
+		bool endless;
 
 		if (!descs)
 			break;
-		if (descs > room && descs <= ring_size(&egress->tx)) {
+		endless = cursor_ahead(&rx, descs - 1)->options & XDP_PKT_CONTD;
+		if (descs > room && !endless) {
 			ingress->held = !taken;
 			break;
 		}
 		ingress->rx_bytes += packet_bytes(&rx, descs);
 		taken += descs;
-		if (descs > ring_size(&egress->tx)) {
+		if (endless) {
 			forward_drop(worker, ingress, &rx, descs, DROP_TOO_LONG);
 			continue;
 		}
@@ -134,6 +145,8 @@ static always_inline uint32_t forward_packets(struct worker *worker, struct queu
 			forward_drop(worker, ingress, &rx, descs, DROP_RUNT);
 			continue;
 		}
+		if (unlikely(ingress->samples))
+			forward_sample(worker, ingress, rx, 1);
 		if (swap)
 			mac_swap(chunks_bytes(&sends.chunks, cursor_ahead(&rx, 0)->addr));
 		for (uint32_t j = 0; j < descs; j++)
@@ -164,6 +177,8 @@ static always_inline uint32_t forward_frames(struct worker *worker, struct queue
 		ingress->held = true;
 		return 0;
 	}
+	if (unlikely(ingress->samples))
+		forward_sample(worker, ingress, rx, count);
 	for (uint32_t i = 0; i < count; i++) {
 		struct xdp_desc desc = *cursor_desc(&rx);
 
@@ -198,8 +213,6 @@ static always_inline uint32_t forward_burst(struct worker *worker, struct queue 
 	}
 	if (unlikely(egress->down))
 		return forward_discard(worker, ingress);
-	if (unlikely(ingress->samples))
-		forward_sample(worker, ingress, ready < worker->batch ? ready : worker->batch);
 	return plain ? forward_frames(worker, ingress, egress, swap) :
 		       forward_packets(worker, ingress, egress, swap);
 }

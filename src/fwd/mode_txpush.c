@@ -108,6 +108,7 @@ static uint32_t push_varied(struct worker *worker, struct queue *queue)
 			port->step = 0;
 	}
 	packets_taken(queue, sent);
+	port->finished = !queue->tx_left;
 	if (port->due != UINT32_MAX)
 		port->due -= sent;
 	if (job->paced)

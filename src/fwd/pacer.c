@@ -16,9 +16,13 @@ static uint64_t due_by(const struct pacer *pacer, uint64_t moment_ns)
 /* How far the schedule may move on: to the present, unless that would release a clump. */
 static uint64_t step_ns(const struct pacer *pacer, uint64_t passed_ns)
 {
+	uint64_t owed = due_by(pacer, pacer->moment_ns) - pacer->sent;
 	uint64_t due = due_by(pacer, pacer->moment_ns + pacer->behind_ns) - pacer->sent;
 	uint64_t step = passed_ns + passed_ns / 4;
 
+	/* What is due cannot leave: wait with it, or a clump piles up. */
+	if (owed && owed * pacer->queues >= PACER_CLUMP_NS * pacer->pps / NSEC_PER_SEC)
+		return 0;
 	if (due <= 1 || due * pacer->queues <= PACER_CLUMP_NS * pacer->pps / NSEC_PER_SEC)
 		return pacer->behind_ns;
 	if (step > PACER_CLUMP_NS)

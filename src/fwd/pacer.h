@@ -5,7 +5,7 @@
  * Frames are due by a schedule, not by gaps, so that the average is exact however unevenly the poller
  * is run. A poller that was off its CPU catches up, but as a faster stream and not in one clump: if
  * more than the frames of PACER_CLUMP_NS are late, the schedule moves on by that much at most, and
- * then a quarter faster than time.
+ * then a quarter faster than time. While due frames cannot be sent it does not move on at all.
  */
 #pragma once
 

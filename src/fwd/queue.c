@@ -69,8 +69,8 @@ void queue_kick_rx(struct queue *queue)
 /* Descriptors that the kernel took from the TX ring and has not completed. */
 static uint32_t taken_by_kernel(const struct queue *queue)
 {
-	/* Relaxed, and in this order: what is completed in between counts once. */
-	uint32_t completed = load_relaxed(queue->completion.producer);
+	/* Acquire, so that the other index is no older: what is completed in between counts once. */
+	uint32_t completed = load_acquire(queue->completion.producer);
 
 	return load_relaxed(queue->tx.consumer) - completed;
 }
@@ -79,6 +79,9 @@ void queue_find_lost(struct queue *queue, uint32_t refused)
 {
 	uint32_t taken = taken_by_kernel(queue);
 
+	if (!taken)
+		queue->refused_settled = refused;
+	refused -= queue->refused_settled;
 	queue->tx_lost = taken < refused ? taken : refused;
 }
 

@@ -52,8 +52,9 @@ struct queue {
 	bool zero_copy; /* as bound */
 	uint64_t partial_checksums;
 	uint64_t calls[CALL_COUNTS]; /* those that are not made of kicks */
-	uint64_t stuck_since_ns; /* refused descriptors may be outstanding since then; 0: none */
-	uint64_t stuck_at;	 /* completions read by then */
+	uint64_t stuck_since_ns;  /* refused descriptors may be outstanding since then; 0: none */
+	uint64_t stuck_at;	  /* completions read by then */
+	uint32_t refused_settled; /* refused descriptors that came back */
 	uint64_t drops[DROP_REASONS];
 	uint64_t kicks[KICK_RESULTS];
 	uint64_t lost; /* frames in whose place the kernel gave back something else */
@@ -72,8 +73,11 @@ ASSERT_GROUP(queue, burst, 1);
  */
 static always_inline uint32_t queue_tx_room(const struct queue *queue)
 {
-	return ring_size(&queue->completion) + queue->tx_lost -
-	       (uint32_t)(queue->tx.own - queue->completion.own);
+	uint32_t size = ring_size(&queue->completion);
+	uint32_t used = (uint32_t)(queue->tx.own - queue->completion.own) - queue->tx_lost;
+
+	/* More than the size when one that was given up for lost has come after all. */
+	return used < size ? size - used : 0;
 }
 
 /*
@@ -99,9 +103,9 @@ static always_inline uint32_t queue_tx_pending(const struct queue *queue)
 /*
  * Works out how many of the descriptors that the kernel took are lost, given how many it has ever
  * refused (its tx_invalid_descs): it took them, they have not been completed, and it says that it did
- * not like so many. Some kernels complete what they refuse; then nothing is outstanding, and nothing is
- * lost. Descriptors under way count as lost too while refused ones are: call it only when the rest can
- * be taken to be done. Worker's thread.
+ * not like so many. Some kernels complete what they refuse; whenever nothing is outstanding, all that was
+ * refused until then has come back, and is never lost later. Descriptors under way count as lost too
+ * while refused ones are: call it only when the rest can be taken to be done. Worker's thread.
  */
 void queue_find_lost(struct queue *queue, uint32_t refused);
 

@@ -26,11 +26,19 @@ const char *drop_name(enum drop_reason reason)
 	return drop_names[reason];
 }
 
-void queue_counts_refused(struct queue_counts *counts, uint64_t refused)
+static void take_off(uint64_t *from, uint64_t count)
 {
-	uint64_t returned = refused > counts->tx_lost ? refused - counts->tx_lost : 0;
+	*from -= count < *from ? count : *from;
+}
 
-	counts->tx_packets -= returned < counts->tx_packets ? returned : counts->tx_packets;
+void queue_counts_refused(struct queue_counts *counts)
+{
+	uint64_t returned = 0;
+
+	if (counts->tx_refused > counts->tx_lost)
+		returned = counts->tx_refused - counts->tx_lost;
+	take_off(&counts->tx_packets, returned);
+	take_off(&counts->tx_descriptors, returned);
 }
 
 int64_t worker_counts_kernel(const struct worker_counts *counts)

@@ -16,7 +16,7 @@ enum drop_reason {
 	DROP_LINK_DOWN, /* the egress device is down or gone */
 	DROP_BAD_DESCRIPTOR, /* the kernel named an address outside the frames, received or completed */
 	DROP_STOPPING,	     /* still on the RX ring when the time to drain was over */
-	DROP_TOO_LONG,	     /* a packet of more descriptors than a TX ring has */
+	DROP_TOO_LONG,	     /* a packet that fills the RX ring and has no end */
 	DROP_RING_VIOLATION, /* the kernel named a frame that it did not have; builds with checks only */
 	DROP_REASONS,
 };
@@ -75,8 +75,9 @@ struct queue_counts {
 	uint64_t rx;
 	uint64_t tx;
 	uint64_t completion;
-	uint64_t tx_lost; /* of `lost`: refused TX descriptors that did not come back */
-	uint64_t lost;	  /* frames in whose place the kernel gave back something else or nothing */
+	uint64_t tx_refused; /* TX descriptors that the kernel has refused, as known by then */
+	uint64_t tx_lost;    /* of `lost`: refused TX descriptors that did not come back */
+	uint64_t lost;	/* frames in whose place the kernel gave back something else or nothing */
 	int64_t kernel; /* taken by the kernel and not given back; briefly below 0, see DESIGN.md */
 };
 
@@ -97,9 +98,9 @@ static inline size_t worker_counts_words(unsigned queues)
 	       sizeof(uint64_t);
 }
 
-/* Takes the TX descriptors that the kernel refused and completed all the same out of tx_packets: they were
- * not sent. `refused` is its tx_invalid_descs. */
-void queue_counts_refused(struct queue_counts *counts, uint64_t refused);
+/* Takes the TX descriptors that the kernel refused and completed all the same out of tx_packets and
+ * tx_descriptors: they were not sent. (Their bytes are not known, and stay in tx_bytes.) */
+void queue_counts_refused(struct queue_counts *counts);
 
 /* Frames that the kernel has, and frames that are lost until their port is closed, over all queues. */
 int64_t worker_counts_kernel(const struct worker_counts *counts);

@@ -13,7 +13,7 @@ static const uint16_t imix_order[] = { 0, 1, 0, 0, 1, 0, 2, 0, 1, 0, 1, 0 };
 
 #define ARRAY_LEN(array) (sizeof(array) / sizeof((array)[0]))
 
-/* A cycle that is later than this is left out: a clock that was set, a machine that slept. */
+/* A cycle that is later than this is left out: a clock that was set forward, a machine that slept. */
 #define CYCLE_LATE_NS NSEC_PER_SEC
 
 static uint64_t read_clock(clockid_t clock)
@@ -123,7 +123,8 @@ static void tick_cycle(struct tx_job *job)
 {
 	uint64_t late_ns;
 
-	if (!job->next_ns) /* on a microsecond, as xdpsock begins */
+	/* On a microsecond, as xdpsock begins; and anew if the clock was set back. */
+	if (!job->next_ns || job->next_ns > job->now_ns + 2 * job->cycle.period_ns)
 		job->next_ns = (job->now_ns / 1000 + 1) * 1000 + job->cycle.period_ns;
 	if (job->now_ns < job->next_ns)
 		return;
@@ -167,7 +168,7 @@ uint64_t tx_job_wait_ns(const struct tx_job *job)
 	for (unsigned i = 0; job->paced && i < job->ports; i++) {
 		uint64_t port_ns = pacer_wait_ns(&job->port[i].pacer);
 
-		if (port_ns < wait_ns)
+		if (!job->port[i].finished && port_ns < wait_ns)
 			wait_ns = port_ns;
 	}
 	return wait_ns == UINT64_MAX ? 0 : wait_ns;

@@ -23,6 +23,7 @@ struct tx_port {
 	uint8_t *body;	    /* a frame of the largest size */
 	struct pacer pacer; /* where pps are given */
 	uint32_t due;	    /* frames that may be sent now; UINT32_MAX: any number */
+	bool finished;	    /* it has sent all that it had to */
 	uint32_t step;	    /* which of `order` is next */
 	uint32_t sequence;  /* of the next timestamp */
 };

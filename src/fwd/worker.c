@@ -170,6 +170,7 @@ void worker_count(const struct worker *worker, struct worker_counts *counts)
 	for (unsigned i = 0; i < worker->queues; i++) {
 		queue_count(&worker->queue[i], &counts->queue[i]);
 		counts->queue[i].calls[CALL_POLL] = worker->polls;
+		counts->queue[i].tx_refused = load_relaxed(&worker->refused_of[i]);
 	}
 }
 
@@ -337,7 +338,7 @@ void worker_find_lost(struct worker *worker)
 		uint32_t refused = load_relaxed(&worker->refused_of[i]);
 		uint64_t now_ns;
 
-		if (refused <= queue->tx_lost || !queue_tx_pending(queue)) {
+		if (refused == queue->refused_settled + queue->tx_lost) {
 			queue->stuck_since_ns = 0;
 			continue;
 		}

@@ -201,7 +201,7 @@ static always_inline uint32_t worker_reap(struct worker *worker, struct queue *q
 	returns_end(target, &returns);
 	ring_release(&queue->completion, &completion);
 	if (unlikely(queue->tx_lost)) /* one that was given up may have come */
-		queue_find_lost(queue, queue->tx_lost);
+		queue_find_lost(queue, queue->refused_settled + queue->tx_lost);
 	return count;
 }
 

@@ -97,6 +97,27 @@ static void an_hour_of_silence_is_forgotten(void **state)
 	assert_in_range(pacer.sent, 11900, 12010); /* 1 + 1 + 10 s */
 }
 
+/* A link that is down, a ring that is full: it is looked at all the time, and nothing can be sent. */
+static void what_could_not_be_sent_does_not_leave_in_a_clump(void **state)
+{
+	static const uint64_t rates[] = { 10, 1000, 100000 };
+
+	(void)state;
+	for (size_t r = 0; r < ARRAY_SIZE(rates); r++) {
+		struct pacer pacer = pacer_of(rates[r]);
+		uint64_t now_ns = START_NS, before;
+		uint32_t most = (uint32_t)(rates[r] / 100 + 1); /* 10 ms' worth */
+
+		run(&pacer, &now_ns, 100000, NSEC_PER_SEC);
+		for (unsigned i = 0; i < 3600000; i++, now_ns += 1000000)
+			assert_in_range(pacer_due(&pacer, now_ns), 0, most);
+		before = pacer.sent;
+		assert_in_range(run(&pacer, &now_ns, 100000, 10 * NSEC_PER_SEC), 0, most);
+		/* 10 s of its own, and the last second before. */
+		assert_in_range(pacer.sent - before, 10 * rates[r] - most, 11 * rates[r] + most);
+	}
+}
+
 static void queues_share_the_rate_and_take_turns(void **state)
 {
 	struct pacer pacer[3];
@@ -125,6 +146,7 @@ int main(void)
 		cmocka_unit_test(a_poller_that_sleeps_until_it_is_time_keeps_the_rate),
 		cmocka_unit_test(a_stall_is_made_up_for_without_a_clump),
 		cmocka_unit_test(an_hour_of_silence_is_forgotten),
+		cmocka_unit_test(what_could_not_be_sent_does_not_leave_in_a_clump),
 		cmocka_unit_test(queues_share_the_rate_and_take_turns),
 	};
 

@@ -152,13 +152,13 @@ static int forward(const struct netdev *netdev, uint64_t frames)
 	if (worker_start(worker, run, false))
 		return EXIT_FAILURE;
 	status = watch(worker, &xsk, &counts, &stats);
-	queue_counts_refused(&counts.queue[0], stats.tx_invalid_descs);
+	queue_counts_refused(&counts.queue[0]);
 	print(&counts, stats.tx_invalid_descs);
 	worker_stop(worker);
 	worker_join(worker);
 	worker_close_port(worker, 0);
 	worker_count(worker, &counts);
-	queue_counts_refused(&counts.queue[0], stats.tx_invalid_descs);
+	queue_counts_refused(&counts.queue[0]);
 	print(&counts, stats.tx_invalid_descs);
 	if (worker_audit(worker)) {
 		fputs("frames are not where the ledger has them\n", stderr);
