@@ -9,9 +9,6 @@
 /* The largest Ethernet header that can stand before an MTU's worth: two VLAN tags. */
 #define HEADERS_MAX (ETHER_HEADER_LEN + 8)
 
-/* The kernel's largest chunk on hosts with 4 KiB pages. */
-#define FRAME_SIZE_MAX 4096
-
 static bool is_veth(const struct port *port)
 {
 	return !strcmp(port->netdev.kind, "veth");
@@ -90,7 +87,8 @@ void advice_oversize(const struct port *port, uint64_t frames, unsigned room)
 	log_warning("%s: %llu frames larger than the %u bytes a chunk has room for were dropped; "
 		    "start with -F%s, or `ip link set dev %s mtu %u` here and on the far end",
 		    name, (unsigned long long)frames, room,
-		    room < FRAME_SIZE_MAX - 256 ? " or a larger -f" : "", name, room - HEADERS_MAX);
+		    room < CONF_FRAME_SIZE_MAX - CONF_HEADROOM ? " or a larger -f" : "", name,
+		    room - HEADERS_MAX);
 }
 
 static uint32_t mtu_limit(const struct conf *conf, unsigned frame_size)
@@ -106,11 +104,11 @@ uint32_t advice_mtu_limit(const struct conf *conf)
 void advice_mtu(const struct conf *conf, const struct netdev *netdev, bool at_start)
 {
 	uint32_t limit = mtu_limit(conf, conf->frame_size);
-	uint32_t largest = mtu_limit(conf, FRAME_SIZE_MAX);
+	uint32_t largest = mtu_limit(conf, CONF_FRAME_SIZE_MAX);
 	char larger[64] = "";
 
-	if (conf->frame_size < FRAME_SIZE_MAX && netdev->mtu <= largest)
-		snprintf(larger, sizeof(larger), ", with -f %d (up to %u)", FRAME_SIZE_MAX,
+	if (conf->frame_size < CONF_FRAME_SIZE_MAX && netdev->mtu <= largest)
+		snprintf(larger, sizeof(larger), ", with -f %d (up to %u)", CONF_FRAME_SIZE_MAX,
 			 largest);
 	if (at_start)
 		log_error("%s: MTU %u does not fit frames of %u bytes, which take up to %u; start "

@@ -30,6 +30,10 @@ int forwarder_survey(struct forwarder *forwarder, const struct conf *conf)
 
 /* --- opening --- */
 
+/* The most frames that one UMEM is asked to have: their numbers are 32 bits, and so are its sizes in
+ * structs of the kernel's that count chunks. */
+#define UMEM_FRAMES_MAX (1U << 28)
+
 static uint32_t frames_of_worker(const struct forwarder *forwarder)
 {
 	return forwarder->conf->frames_per_queue * forwarder->ports;
@@ -226,6 +230,19 @@ static int open_worker(struct forwarder *forwarder)
 	return err;
 }
 
+/* With -M the frames of all queues stand in one UMEM. */
+static int check_frames(const struct forwarder *forwarder)
+{
+	uint64_t frames = (uint64_t)frames_of_worker(forwarder) * forwarder->survey.queues.count;
+
+	if (!forwarder->conf->shared_umem || frames <= UMEM_FRAMES_MAX)
+		return 0;
+	log_error("-M: %llu frames are more than one UMEM takes (%u); lower --frames-per-queue, or "
+		  "leave out -M",
+		  (unsigned long long)frames, UMEM_FRAMES_MAX);
+	return -E2BIG;
+}
+
 int forwarder_open(struct forwarder *forwarder)
 {
 	struct umem_opts umem_opts = umem_opts_of(forwarder);
@@ -237,7 +254,9 @@ int forwarder_open(struct forwarder *forwarder)
 		log_error("no memory or files to start with: " ERR_FORMAT, ERR_SANDBOX_ARGS(err));
 		return err;
 	}
-	err = go_on();
+	err = check_frames(forwarder);
+	if (!err)
+		err = go_on();
 	if (!err)
 		err = opener_memlock(
 			umem_locked_bytes(&umem_opts) *
@@ -410,7 +429,7 @@ int forwarder_close_lanes(struct forwarder *forwarder)
 			xsk_close(&lane->xsk);
 		}
 		wrong += worker_audit(worker);
-		if (worker->gave_up)
+		if (worker->gave_up && pending)
 			err = -ETIMEDOUT;
 	}
 	if (pending)

@@ -86,6 +86,10 @@ static int try_open(struct lane *lane, const struct lane_opts *opts, bool zero_c
 		return 0;
 	}
 	worker_bound(queue, &lane->xsk);
+	if (lane->xsk.zero_copy && opts->conf->unaligned && !opts->worker->umem->huge_pages)
+		log_warning("%s q%u: in zero-copy no chunk may lie across two small pages, so some "
+			    "will not be used; reserve huge ones (`sysctl vm.nr_hugepages=N`)",
+			    netdev->name, opts->worker->number);
 	return 0;
 }
 

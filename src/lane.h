@@ -20,7 +20,7 @@ struct port {
 struct lane {
 	struct xsk xsk;
 	struct xsk_stats stats; /* as last read; final once the socket is closed */
-	bool no_napi;		/* busy polling finds nothing to poll; likewise */
+	bool no_napi;		/* busy polling finds nothing to poll */
 };
 
 struct lane_opts {

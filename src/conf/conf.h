@@ -34,6 +34,20 @@ enum conf_zero_copy {
 	CONF_ZERO_COPY_NEVER,
 };
 
+/* The kernel's limits of a chunk: 2048 bytes up to one page (xdp_umem_reg()). */
+#define CONF_FRAME_SIZE_MIN 2048
+#define CONF_FRAME_SIZE_MAX 4096
+
+/* Sizes of the "simple IMIX", FCS included. */
+#define CONF_IMIX_SMALL	 64
+#define CONF_IMIX_MIDDLE 594
+#define CONF_IMIX_LARGE	 1518
+
+/* Bytes that a frame needs before its payload, FCS included: Ethernet, IPv4, UDP; and the largest. */
+#define CONF_TX_HEADERS	  (ETHER_HEADER_LEN + 20 + 8 + ETHER_FCS_LEN)
+#define CONF_TX_TIMESTAMP 16
+#define CONF_TX_SIZE_MAX  9728 /* xdpsock's */
+
 /* Longest -I text: a line of /proc/interrupts names a driver and an interface in far less. */
 #define CONF_IRQ_SIZE 64
 
@@ -103,9 +117,11 @@ static inline unsigned conf_ring_frames(const struct conf *conf)
 	return 5 * conf->ring_size;
 }
 
-/* Bytes of a frame, without FCS, that one chunk has room for behind the 256 that the kernel keeps
- * free before it (XDP_PACKET_HEADROOM). */
+/* Bytes that the kernel keeps free before a received frame (XDP_PACKET_HEADROOM). */
+#define CONF_HEADROOM 256
+
+/* Bytes of a frame, without FCS, that one chunk has room for. */
 static inline unsigned conf_chunk_room(const struct conf *conf)
 {
-	return conf->frame_size - 256;
+	return conf->frame_size - CONF_HEADROOM;
 }

@@ -16,25 +16,19 @@
 /* Largest ring: 2 x 65536 fill entries of 8 bytes are the 1 MiB up to which the kernel's ring
  * allocation is known to succeed on a fragmented host. */
 #define RING_SIZE_MAX 65536
-#define BATCH_MAX     1024
-/* The kernel's limits: chunks of 2048 bytes up to one page (xdp_umem_reg()). */
-#define FRAME_SIZE_MIN 2048
-#define FRAME_SIZE_MAX 4096
+/* With -F: the kernel delivers a packet whole or not at all, and one of an skb has up to 46 pieces
+ * (MAX_SKB_FRAGS, 17 to 45 by its configuration, and the head). */
+#define FRAGS_RING_MIN 64
+#define BATCH_MAX      1024
 #define FRAMES_MAX     (1U << 24)
 #define TX_SIZE_MIN    64
-#define TX_SIZE_MAX    9728
-/* Bytes of the headers of a generated frame, FCS included, and of what -V and -y add. */
-#define TX_SIZE_HEADERS	  (14 + 20 + 8 + ETHER_FCS_LEN)
-#define TX_SIZE_TIMESTAMP 16
-#define IMIX_SMALLEST	  64
-#define IMIX_LARGEST	  1518
-#define QUEUE_MAX	  4095
-#define CPU_MAX		  4095
-#define PRIORITY_MAX	  99	       /* of SCHED_FIFO, sched(7) */
-#define VLAN_ID_MAX	  4095	       /* 12 bits; 802.1Q keeps 4095 for itself, xdpsock sends it */
-#define VLAN_PRI_MAX	  7	       /* 3 bits */
-#define PPS_MAX		  1000000000UL /* one a nanosecond */
-#define CYCLE_MAX_US	  3600000000UL /* an hour */
+#define QUEUE_MAX      4095
+#define CPU_MAX	       4095
+#define PRIORITY_MAX   99	    /* of SCHED_FIFO, sched(7) */
+#define VLAN_ID_MAX    4095	    /* 12 bits; 802.1Q keeps 4095 for itself, xdpsock sends it */
+#define VLAN_PRI_MAX   7	    /* 3 bits */
+#define PPS_MAX	       1000000000UL /* one a nanosecond */
+#define CYCLE_MAX_US   3600000000UL /* an hour */
 
 /* More than there are rows; an assertion below the table holds it. */
 #define OPTIONS_MAX 64
@@ -227,8 +221,8 @@ static int apply_sizes(struct parse *parse, const struct option_row *row, const 
 
 	if (!strcmp(value, "imix")) {
 		tx->sizes = CONF_SIZES_IMIX;
-		tx->size_min = IMIX_SMALLEST;
-		tx->size_max = IMIX_LARGEST;
+		tx->size_min = CONF_IMIX_SMALL;
+		tx->size_max = CONF_IMIX_LARGE;
 		return 0;
 	}
 	if (dash && (size_t)(dash - value) < sizeof(first))
@@ -410,7 +404,7 @@ static const struct option_row option_rows[] = {
 	  "frames a port and pass (64)", apply_unsigned, 1, BATCH_MAX, FIELD(batch) },
 	{ 'f', "frame-size", NULL, "BYTES",
 	  "UMEM chunk, 2048 or 4096, any size between with -u (4096)", apply_unsigned,
-	  FRAME_SIZE_MIN, FRAME_SIZE_MAX, FIELD(frame_size) },
+	  CONF_FRAME_SIZE_MIN, CONF_FRAME_SIZE_MAX, FIELD(frame_size) },
 	{ 'u', "unaligned", NULL, NULL,
 	  "unaligned chunks: -f need not be a power of two", apply_flag, FIELD(unaligned) },
 	{ 'M', "shared-umem", NULL, NULL,
@@ -431,10 +425,10 @@ static const struct option_row option_rows[] = {
 	  0, 86400, FIELD(tx.retries), GENERATES },
 	{ 's', "tx-pkt-size", NULL, "BYTES",
 	  "txonly: bytes a frame, the 4-byte FCS included (64)", apply_tx_size,
-	  TX_SIZE_MIN, TX_SIZE_MAX, GENERATES },
+	  TX_SIZE_MIN, CONF_TX_SIZE_MAX, GENERATES },
 	{ 0, "sizes", NULL, "A-B|imix",
 	  "txonly: every size from A to B in turn; or 7 x 64, 4 x 594, 1 x 1518", apply_sizes,
-	  TX_SIZE_MIN, TX_SIZE_MAX, GENERATES },
+	  TX_SIZE_MIN, CONF_TX_SIZE_MAX, GENERATES },
 	{ 'P', "tx-pkt-pattern", NULL, "HEX",
 	  "txonly: 32 bits that fill the payload (0x12345678)", apply_pattern, GENERATES },
 	{ 'V', "tx-vlan", NULL, NULL,
@@ -555,7 +549,11 @@ static int check_rings(struct parse *parse)
 		return fail(parse,
 			    "--frame-size=%u: must be a power of two, %u or %u; with -u any size "
 			    "between",
-			    conf->frame_size, FRAME_SIZE_MIN, FRAME_SIZE_MAX);
+			    conf->frame_size, CONF_FRAME_SIZE_MIN, CONF_FRAME_SIZE_MAX);
+	if (conf->frags && conf->ring_size < FRAGS_RING_MIN)
+		return fail(parse,
+			    "--ring-size=%u: with -F at least %u, for all the pieces of a packet",
+			    conf->ring_size, FRAGS_RING_MIN);
 	if (!conf->frames_per_queue)
 		conf->frames_per_queue = need;
 	if (conf->frames_per_queue < need)
@@ -578,8 +576,8 @@ static int check_rings(struct parse *parse)
  * not sent. */
 static unsigned tx_size_needed(const struct conf_tx *tx)
 {
-	return TX_SIZE_HEADERS + (tx->vlan ? ETHER_VLAN_LEN : 0) +
-	       (tx->timestamp ? TX_SIZE_TIMESTAMP : 0);
+	return CONF_TX_HEADERS + (tx->vlan ? ETHER_VLAN_LEN : 0) +
+	       (tx->timestamp ? CONF_TX_TIMESTAMP : 0);
 }
 
 static int check_tx_sizes(struct parse *parse)
@@ -607,7 +605,7 @@ static int check_tx_sizes(struct parse *parse)
 			"most %u); lower it%s, or use -F",
 			given(parse, 's') ? "tx-pkt-size" : "sizes", tx->size_max,
 			parse->conf->frame_size, room,
-			parse->conf->frame_size < FRAME_SIZE_MAX ? ", use -f 4096" : "");
+			parse->conf->frame_size < CONF_FRAME_SIZE_MAX ? ", use -f 4096" : "");
 	return 0;
 }
 

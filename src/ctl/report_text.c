@@ -16,7 +16,8 @@ static const struct report_socket nothing = { .counts = &(const struct queue_cou
 
 static double rate(const struct rows *rows, uint64_t now, uint64_t before)
 {
-	if (!rows->interval_ns)
+	/* A total can be corrected downwards when it is learnt what the kernel refused. */
+	if (!rows->interval_ns || now < before)
 		return 0;
 	return (double)(now - before) * (double)NSEC_PER_SEC / (double)rows->interval_ns;
 }
@@ -108,16 +109,21 @@ static void socket_rows(const struct rows *rows, const struct report *report, un
 		extra_rows(rows, &now->stats, &before->stats);
 }
 
+/* The same socket in the report before; one that was not there then began at nothing. */
+static const struct report_socket *socket_before(const struct report *before, unsigned index)
+{
+	return before && index < before->sockets ? &before->socket[index] : &nothing;
+}
+
 int report_text(FILE *out, const struct report *report, const struct report *before)
 {
 	const struct rows rows = { out, report->interval_ns };
 	const struct cycle_counts cycle = report_cycle(report);
 
 	for (unsigned i = 0; i < report->sockets; i++)
-		socket_rows(&rows, report, i, before ? &before->socket[i] : &nothing);
+		socket_rows(&rows, report, i, socket_before(before, i));
 	for (unsigned i = 0; report->app_stats && i < report->sockets; i++)
-		call_rows(&rows, report->socket[i].counts,
-			  before ? before->socket[i].counts : nothing.counts);
+		call_rows(&rows, report->socket[i].counts, socket_before(before, i)->counts);
 	if (report->app_stats)
 		cycle_row(out, &cycle);
 	if (report->irq) {

@@ -75,6 +75,30 @@ static always_inline uint8_t *chunks_bytes(const struct chunks *chunks, uint64_t
 }
 
 /*
+ * Builds that check owners note who has a frame between two rings as well: chunks_take() where one is
+ * taken from the pool or from the kernel, chunks_give() before it is given to either. False: the caller
+ * has not got it, for it gave it away before. Other builds compile to nothing.
+ */
+static always_inline void chunks_take(const struct chunks *chunks, uint64_t frame)
+{
+#ifdef CHECK_OWNERS
+	ledger_write(&chunks->ledger[frame], ledger_pack(LEDGER_HAND, 0, 0));
+#else
+	(void)chunks, (void)frame;
+#endif
+}
+
+static always_inline bool chunks_give(const struct chunks *chunks, uint64_t frame)
+{
+#ifdef CHECK_OWNERS
+	return ledger_state(chunks->ledger[frame]) == LEDGER_HAND;
+#else
+	(void)chunks, (void)frame;
+	return true;
+#endif
+}
+
+/*
  * What is wrong with an address that the kernel named on a port's RX ring (state FILL) or completion
  * ring (TX); DROP_REASONS: nothing. Builds that check ownership also ask the ledger whether the kernel
  * had that frame, from there.

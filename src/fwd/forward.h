@@ -149,8 +149,11 @@ static always_inline uint32_t forward_packets(struct worker *worker, struct queu
 			forward_sample(worker, ingress, rx, 1);
 		if (swap)
 			mac_swap(chunks_bytes(&sends.chunks, cursor_ahead(&rx, 0)->addr));
-		for (uint32_t j = 0; j < descs; j++)
+		for (uint32_t j = 0; j < descs; j++) {
+			chunks_take(&sends.chunks,
+				    chunks_frame(&sends.chunks, cursor_ahead(&rx, 0)->addr));
 			sends_put(&sends, *cursor_desc(&rx));
+		}
 		ingress->rx_continued += descs - 1;
 		room -= descs;
 	}

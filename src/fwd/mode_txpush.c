@@ -45,6 +45,7 @@ static always_inline uint32_t push_same(struct worker *worker, struct queue *que
 		uint32_t frame = pool_get(&worker->pool);
 		uint64_t addr = chunks_addr(&sends.chunks, frame) + XDP_PACKET_HEADROOM;
 
+		chunks_take(&sends.chunks, frame);
 		if (unlikely(job->written[frame] != 1U + queue->port))
 			tx_job_write(job, (struct tx_piece){ .port = queue->port },
 				     sends.chunks.frames + addr, &job->written[frame]);
@@ -68,6 +69,7 @@ static always_inline void push_packet(struct worker *worker, struct queue *queue
 			.options = piece + 1 < pieces ? XDP_PKT_CONTD : 0,
 		};
 
+		chunks_take(&sends->chunks, frame);
 		desc.len = tx_job_write(job, (struct tx_piece){ queue->port, size, piece },
 					sends->chunks.frames + desc.addr,
 					&job->written[frame - worker->first_frame]);

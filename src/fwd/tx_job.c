@@ -8,8 +8,12 @@
 #include <time.h>
 
 /* The "simple IMIX": 7 of 64, 4 of 594 and 1 of 1518 bytes, as evenly spread as twelve allow. */
-static const uint16_t imix_sizes[] = { 64, 594, 1518 };
+static const uint16_t imix_sizes[] = { CONF_IMIX_SMALL, CONF_IMIX_MIDDLE, CONF_IMIX_LARGE };
 static const uint16_t imix_order[] = { 0, 1, 0, 0, 1, 0, 2, 0, 1, 0, 1, 0 };
+
+_Static_assert(CONF_TX_HEADERS == FRAME_HEADERS_LEN + ETHER_FCS_LEN, "a smaller frame is allowed");
+_Static_assert(CONF_TX_TIMESTAMP == FRAME_TIMESTAMP_LEN, "a smaller frame is allowed");
+_Static_assert(CONF_TX_SIZE_MAX == FRAME_BYTES_MAX + ETHER_FCS_LEN, "a larger frame is allowed");
 
 #define ARRAY_LEN(array) (sizeof(array) / sizeof((array)[0]))
 

@@ -48,8 +48,10 @@ static always_inline bool queue_believes(struct queue *queue, const struct chunk
 {
 	enum drop_reason doubt = chunks_doubt(chunks, addr, state, queue->port);
 
-	if (likely(doubt == DROP_REASONS))
+	if (likely(doubt == DROP_REASONS)) {
+		chunks_take(chunks, chunks_frame(chunks, addr));
 		return true;
+	}
 	queue->lost++;
 	queue->drops[doubt]++;
 	return false;
@@ -66,6 +68,7 @@ struct returns {
 	struct chunks chunks;
 	ledger_entry tag; /* FILL and the port, without the index */
 	uint32_t room;
+	uint32_t violations; /* frames that were not in hand; builds that check owners only */
 };
 
 static always_inline struct returns returns_begin(const struct worker *worker, struct queue *queue,
@@ -85,6 +88,10 @@ static always_inline void returns_put(struct worker *worker, struct returns *ret
 	const struct chunks *chunks = &returns->chunks;
 	uint64_t frame = chunks_frame(chunks, addr);
 
+	if (unlikely(!chunks_give(chunks, frame))) {
+		returns->violations++;
+		return;
+	}
 	if (likely(returns->room)) {
 		returns->room--;
 		ledger_write(&chunks->ledger[frame],
@@ -100,6 +107,9 @@ static always_inline void returns_put(struct worker *worker, struct returns *ret
 static always_inline void returns_end(struct queue *queue, const struct returns *returns)
 {
 	ring_stage(&queue->fill, &returns->fill);
+#ifdef CHECK_OWNERS
+	queue->drops[DROP_RING_VIOLATION] += returns->violations;
+#endif
 }
 
 /* Gives back one frame, where that is rare. */
@@ -120,7 +130,8 @@ struct sends {
 	struct chunks chunks;
 	ledger_entry tag; /* TX and the port, without the index */
 	uint64_t bytes;
-	uint64_t continued; /* descriptors that another one of the packet follows */
+	uint64_t continued;  /* descriptors that another one of the packet follows */
+	uint32_t violations; /* frames that were not in hand; builds that check owners only */
 };
 
 /* Worker's thread, as the next two: the burst's frames go out of `queue`. */
@@ -139,6 +150,10 @@ static always_inline void sends_put(struct sends *sends, struct xdp_desc desc)
 {
 	const struct chunks *chunks = &sends->chunks;
 
+	if (unlikely(!chunks_give(chunks, chunks_frame(chunks, desc.addr)))) {
+		sends->violations++;
+		return;
+	}
 	ledger_write(&chunks->ledger[chunks_frame(chunks, desc.addr)],
 		     sends->tag | (sends->tx.index & LEDGER_INDEX_MASK));
 	sends->bytes += desc.len;
@@ -153,6 +168,9 @@ static always_inline void sends_put(struct sends *sends, struct xdp_desc desc)
 /* Announces what was put; nothing put is fine. */
 static always_inline void sends_end(struct queue *queue, const struct sends *sends)
 {
+#ifdef CHECK_OWNERS
+	queue->drops[DROP_RING_VIOLATION] += sends->violations;
+#endif
 	if (sends->tx.index == queue->tx.own)
 		return;
 	queue->tx_bytes += sends->bytes;
@@ -220,6 +238,7 @@ static always_inline void worker_refill(struct worker *worker, struct queue *que
 		for (uint32_t i = 0; i < count; i++) {
 			uint64_t frame = pool_get(&worker->pool);
 
+			chunks_take(&returns.chunks, frame);
 			returns_put(worker, &returns, chunks_addr(&returns.chunks, frame));
 		}
 		returns_end(queue, &returns);

@@ -26,10 +26,6 @@
 #define XDP_USE_SG (1 << 4)
 #endif
 
-/* The most descriptors of one packet in copy mode: the fragments of an skb (MAX_SKB_FRAGS, 17 to 45 by
- * configuration) and its head. */
-#define XSK_PACKET_DESCS_MAX 46
-
 /* xsk_umem_reg.flags: tx_metadata_len is meant (since 6.8). */
 #ifndef XDP_UMEM_TX_METADATA_LEN
 #define XDP_UMEM_TX_METADATA_LEN (1 << 2)

@@ -190,6 +190,7 @@ static int map_best(struct umem *umem, struct umem_header *layout, const struct 
 	needed = layout->total_bytes / HUGE_PAGE_BYTES;
 	if (needed <= huge_pages_free())
 		err = map_memfd(umem, layout, true, opts->numa_node);
+	umem->huge_pages = !err;
 	if (!err || err == -ECANCELED)
 		return err;
 	say_shortage(umem, needed, opts);

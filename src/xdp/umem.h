@@ -56,6 +56,7 @@ struct umem {
 	uint8_t *frames;
 	uint64_t frames_bytes;
 	uint32_t frame_shift; /* log2 of the frame size, if that is a power of two */
+	bool huge_pages;      /* its pages are */
 	bool shortage_said;   /* that there are too few huge pages */
 };
 

@@ -177,6 +177,7 @@ static const struct {
 	{ "-i a -f 1024", "must be 2048 to 4096" },
 	{ "-i a --ring-size=1000", "--ring-size=1000: must be a power of two" },
 	{ "-i a --ring-size=2", "must be 16 to 65536" },
+	{ "-i a -F --ring-size=32", "--ring-size=32: with -F at least 64" },
 	{ "-i a --ring-size=131072", "must be 16 to 65536" },
 	{ "-i a --frames-per-queue=10239", "the rings need at least 10240" },
 	{ "-i a -n 0", "--interval=0" },

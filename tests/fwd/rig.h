@@ -135,6 +135,7 @@ static inline void rig_send(struct rig *rig, unsigned port, unsigned count)
 						 XDP_PACKET_HEADROOM,
 					 .len = 60 + i };
 
+		chunks_take(&sends.chunks, frame);
 		sends_put(&sends, desc);
 	}
 	sends_end(queue, &sends);

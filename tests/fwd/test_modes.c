@@ -451,6 +451,35 @@ static void a_frame_that_the_kernel_did_not_have_is_a_ring_violation(void **stat
 	}
 }
 
+/* Our own mistake: the same frame sent twice, and given back while it is on its way out. */
+static void a_frame_that_is_not_in_hand_is_not_given_away(void **state)
+{
+	struct rig *rig = rig_open(1);
+	struct queue *queue = &rig->worker->queue[0];
+	struct sends sends = sends_begin(rig->worker, queue, false);
+	uint32_t frame = pool_get(&rig->worker->pool);
+	struct xdp_desc desc = { .len = 60 };
+
+	(void)state;
+	desc.addr = chunks_addr(&sends.chunks, frame);
+	chunks_take(&sends.chunks, frame);
+	sends_put(&sends, desc);
+#ifdef CHECK_OWNERS
+	sends_put(&sends, desc);
+	worker_return(rig->worker, queue, desc.addr);
+#endif
+	sends_end(queue, &sends);
+	queue_kick_tx(queue);
+	assert_int_equal(rig->socket[0]->sent, 1);
+#ifdef CHECK_OWNERS
+	assert_int_equal(queue->drops[DROP_RING_VIOLATION], 2);
+#else
+	assert_int_equal(queue->drops[DROP_RING_VIOLATION], 0);
+#endif
+	rig_balance(rig);
+	rig_close(rig);
+}
+
 static void the_first_frames_are_sampled_for_checksums(void **state)
 {
 	uint8_t partial[60] = { 0 }, other[60] = { 0 };
@@ -723,6 +752,7 @@ int main(void)
 		cmocka_unit_test(an_empty_fill_ring_recovers_in_one_pass),
 		cmocka_unit_test(the_mode_table_is_whole),
 		cmocka_unit_test(a_frame_that_the_kernel_did_not_have_is_a_ring_violation),
+		cmocka_unit_test(a_frame_that_is_not_in_hand_is_not_given_away),
 		cmocka_unit_test(the_first_frames_are_sampled_for_checksums),
 	};
 	/* Where a packet may take several descriptors. */

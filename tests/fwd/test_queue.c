@@ -156,6 +156,7 @@ static void send_bad(struct rig *rig)
 	struct sends sends = sends_begin(rig->worker, queue, false);
 	uint32_t frame = pool_get(&rig->worker->pool);
 
+	chunks_take(&sends.chunks, frame);
 	sends_put(&sends, (struct xdp_desc){ .addr = chunks_addr(&sends.chunks, frame) });
 	sends_end(queue, &sends);
 }

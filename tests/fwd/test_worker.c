@@ -13,8 +13,12 @@ static always_inline uint32_t return_burst(struct worker *worker, struct queue *
 	(void)plain;
 	if (count > worker->batch)
 		count = worker->batch;
-	for (uint32_t i = 0; i < count; i++)
-		worker_return(worker, queue, cursor_desc(&rx)->addr);
+	for (uint32_t i = 0; i < count; i++) {
+		uint64_t addr = cursor_desc(&rx)->addr;
+
+		if (queue_believes(queue, &worker->chunks, addr, LEDGER_FILL))
+			worker_return(worker, queue, addr);
+	}
 	ring_release(&queue->rx, &rx);
 	return count;
 }
@@ -70,8 +74,12 @@ static void completions_go_straight_back_to_fill(void **state)
 	assert_int_equal(ring_ready(&queue->rx, RIG_BATCH), RIG_BATCH);
 	rx = ring_peek(&queue->rx);
 	sends = sends_begin(rig->worker, queue, true);
-	for (unsigned i = 0; i < RIG_BATCH; i++)
-		sends_put(&sends, *cursor_desc(&rx));
+	for (unsigned i = 0; i < RIG_BATCH; i++) {
+		struct xdp_desc desc = *cursor_desc(&rx);
+
+		assert_true(queue_believes(queue, &sends.chunks, desc.addr, LEDGER_FILL));
+		sends_put(&sends, desc);
+	}
 	sends_end(queue, &sends);
 	ring_release(&queue->rx, &rx);
 	queue_kick_tx(queue);

@@ -37,10 +37,13 @@ def test_version():
     assert re.fullmatch(r"millraced \d+(\.\d+)*\S*( \(.+\))?\n", done.stdout), done.stdout
 
 
-def test_help_into_a_closed_pipe_does_not_hang():
+@pytest.mark.parametrize("flag", ["--help", "--version"])
+def test_help_that_is_not_taken_is_an_error(flag):
     with open("/dev/full", "w") as full:
-        done = subprocess.run([MILLRACED, "--help"], stdout=full, timeout=10)
-    assert done.returncode in (0, 1)
+        done = subprocess.run([MILLRACED, flag], stdout=full, stderr=subprocess.PIPE, text=True,
+                              timeout=10)
+    assert done.returncode == 1
+    assert "standard output takes no text: ENOSPC" in done.stderr
 
 
 SHORT_AND_LONG = {

@@ -46,13 +46,21 @@ static struct xdp_desc bad_desc(uint64_t addr, uint64_t number, uint64_t end)
 	}
 }
 
+static uint64_t take(struct worker *worker, const struct sends *sends)
+{
+	uint32_t frame = pool_get(&worker->pool);
+
+	chunks_take(&sends->chunks, frame);
+	return chunks_addr(&sends->chunks, frame);
+}
+
 static uint32_t refused_burst(struct worker *worker, struct queue *queue, bool plain)
 {
 	struct sends sends = sends_begin(worker, queue, plain);
 	uint32_t room = queue_tx_room(queue), count = 0;
 
 	while (queue->tx_left && count < BATCH && count + 2 <= room && worker->pool.count >= 2) {
-		uint64_t addr = chunks_addr(&sends.chunks, pool_get(&worker->pool));
+		uint64_t addr = take(worker, &sends);
 
 		if (put++ % every == 0) {
 			uint64_t number = put / every;
@@ -62,7 +70,7 @@ static uint32_t refused_burst(struct worker *worker, struct queue *queue, bool p
 			sends_put(&sends, (struct xdp_desc){ .addr = addr, .len = 60 });
 			*ring_desc(&queue->tx, sends.tx.index - 1) = bad;
 			sends.bytes -= 60;
-			addr = chunks_addr(&sends.chunks, pool_get(&worker->pool));
+			addr = take(worker, &sends);
 			count++;
 		}
 		memset(sends.chunks.frames + addr, 2, 60);
