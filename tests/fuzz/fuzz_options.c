@@ -111,7 +111,7 @@ static void check_memory(const struct conf *conf)
 	must(number_is_power_of_two(conf->ring_size));
 	must(conf->ring_size >= RING_SIZE_MIN && conf->ring_size <= RING_SIZE_MAX);
 	must(conf->batch >= 1 && conf->batch <= BATCH_MAX && conf->batch <= conf->ring_size);
-	must(conf->frame_size >= FRAME_SIZE_MIN && conf->frame_size <= FRAME_SIZE_MAX);
+	must(conf->frame_size >= CONF_FRAME_SIZE_MIN && conf->frame_size <= CONF_FRAME_SIZE_MAX);
 	must(conf->unaligned || number_is_power_of_two(conf->frame_size));
 	must(conf->frames_per_queue >= conf_ring_frames(conf));
 	must(conf->frames_per_queue <= FRAMES_MAX);
@@ -122,7 +122,7 @@ static void check_tx_of_conf(const struct conf *conf)
 	const struct conf_tx *tx = &conf->tx;
 	unsigned headers = 46 + (tx->vlan ? 4 : 0) + (tx->timestamp ? 16 : 0);
 
-	must(tx->size_min <= tx->size_max && tx->size_max <= TX_SIZE_MAX);
+	must(tx->size_min <= tx->size_max && tx->size_max <= CONF_TX_SIZE_MAX);
 	must(tx->size_min >= headers && tx->size_min >= TX_SIZE_MIN);
 	must(conf->frags || tx->size_max <= conf->frame_size - 256 + 4);
 	must(tx->sizes == CONF_SIZES_RANGE || (tx->size_min == 64 && tx->size_max == 1518));
