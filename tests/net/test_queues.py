@@ -3,6 +3,7 @@
 200 UDP flows spread over the queues by the kernel's hash.
 """
 
+import os
 import collections
 import json
 import re
@@ -102,7 +103,11 @@ def sized_flows(seed, dst, src):
     return frames_of
 
 
-@pytest.mark.parametrize("seconds", [2, pytest.param(600, marks=pytest.mark.full)])
+# Races are what a long run finds, and ThreadSanitizer what finds them.
+LONG = 600 if "TSAN_OPTIONS" in os.environ else 60
+
+
+@pytest.mark.parametrize("seconds", [2, pytest.param(LONG, marks=pytest.mark.full)])
 def test_four_queue_patch_under_load_both_ways(rig2, tap, task, millraced, attach, seconds):
     """Field case 40: four pollers, traffic both ways all the time. No frame twice, none changed
     (each has its flow, number and UDP checksum, and is compared), none lost, and the audit exact;
