@@ -3,9 +3,9 @@
 200 UDP flows spread over the queues by the kernel's hash.
 """
 
-import os
 import collections
 import json
+import os
 import re
 import signal
 import struct
