@@ -321,10 +321,11 @@ void worker_wait_due(struct worker *worker)
 	} else if (job->cycle.period_ns) {
 		worker_sleep(worker,
 			     wait_ms > WORKER_SLEEP_MS ? WORKER_SLEEP_MS : (int)wait_ms - 1);
-	} else if (worker->poll && wait_ns) {
-		if (!wait_ms)
-			wait_ms =
-				1; /* less cannot be slept; what gets due meanwhile is sent together */
+	} else if (worker->poll) {
+		if (!wait_ns) /* due, and cannot leave: as where nothing is timed */
+			wait_ms = WORKER_SLEEP_MS;
+		else if (!wait_ms) /* less cannot be slept; what gets due meanwhile goes together */
+			wait_ms = 1;
 		worker_sleep(worker, wait_ms > WORKER_SLEEP_MS ? WORKER_SLEEP_MS : (int)wait_ms);
 	} else {
 		cpu_relax();

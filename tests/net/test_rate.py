@@ -56,6 +56,25 @@ def test_the_rate_is_kept_in_every_strategy(rig1, tap, millraced):
         assert largest_clump(times) <= 2 * CLUMP * PPS, name
 
 
+@pytest.mark.alone
+def test_a_paced_poller_sleeps_while_its_frames_cannot_leave(rig1, millraced):
+    """And when the link is back it catches up with a second at most, not with all that it missed."""
+    rig = rig1()
+    daemon = millraced(rig.dut, "-t", "-i", "d0", "--pps=20000", "-p")
+    daemon.next_record()
+    rig.dut.link_down("d0")
+    time.sleep(0.5)
+    before, start = daemon.cpu_seconds(), time.monotonic()
+    time.sleep(3)
+    assert (daemon.cpu_seconds() - before) / (time.monotonic() - start) < 0.05
+    down = total(daemon.next_record(), "tx_packets")
+    rig.dut.link_up("d0")
+    daemon.next_record()
+    later = daemon.next_record()
+    assert 20000 * 0.5 < total(later, "tx_packets") - down < 20000 * 3.5 + 2048
+    daemon.stop()
+
+
 @pytest.mark.parametrize("pps", [1, 7, 250])
 def test_a_low_rate_is_even(rig1, tap, millraced, attach, waiting, pps):
     rig = rig1()
