@@ -260,15 +260,6 @@ void worker_sleep(struct worker *worker, int timeout_ms)
 	store_release(&worker->asleep, 0);
 }
 
-static bool nothing_pending(const struct worker *worker)
-{
-	for (unsigned i = 0; i < worker->queues; i++) {
-		if (queue_tx_pending(&worker->queue[i]))
-			return false;
-	}
-	return true;
-}
-
 static uint64_t count_pending(const struct worker *worker)
 {
 	uint64_t pending = 0;
@@ -375,7 +366,7 @@ bool worker_drained(struct worker *worker, bool moved, uint64_t *started_ns, uin
 		*quiet_ns = now_ns;
 		return false;
 	}
-	empty = nothing_pending(worker);
+	empty = !count_pending(worker);
 	if (now_ns - *quiet_ns >= (empty ? DRAIN_QUIET_NS : DRAIN_STUCK_NS))
 		return true;
 	worker_sleep(worker, WORKER_NAP_MS);
