@@ -91,17 +91,17 @@ void advice_oversize(const struct port *port, uint64_t frames, unsigned room)
 		    room - HEADERS_MAX);
 }
 
-static uint32_t mtu_limit(const struct conf *conf, unsigned frame_size)
+static uint32_t mtu_limit(const struct conf_forward *conf, unsigned frame_size)
 {
 	return conf_chunk_room(conf) + frame_size - conf->frame_size - HEADERS_MAX;
 }
 
-uint32_t advice_mtu_limit(const struct conf *conf)
+uint32_t advice_mtu_limit(const struct conf_forward *conf)
 {
 	return conf->frags ? UINT32_MAX : mtu_limit(conf, conf->frame_size);
 }
 
-void advice_mtu(const struct conf *conf, const struct netdev *netdev, bool at_start)
+void advice_mtu(const struct conf_forward *conf, const struct netdev *netdev, bool at_start)
 {
 	uint32_t limit = mtu_limit(conf, conf->frame_size);
 	uint32_t largest = mtu_limit(conf, CONF_FRAME_SIZE_MAX);

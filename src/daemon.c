@@ -17,6 +17,7 @@
 #include "xdp/opener.h"
 
 struct daemon {
+	const struct conf *conf; /* borrowed */
 	struct forwarder forwarder;
 	struct monitor monitor;
 	unsigned done; /* workers whose finite job is over */
@@ -36,7 +37,7 @@ static int on_signal(sd_event_source *source, const struct signalfd_siginfo *inf
 static int on_report(sd_event_source *source, uint64_t due_us, void *context)
 {
 	struct daemon *daemon = context;
-	uint64_t interval_us = daemon->forwarder.conf->interval_s * 1000000ULL;
+	uint64_t interval_us = daemon->conf->interval_s * 1000000ULL;
 	uint64_t now_us = clock_now_ns() / 1000;
 
 	if (monitor_report(&daemon->monitor, false)) {
@@ -121,7 +122,7 @@ static int on_link_event(sd_event_source *source, int fd, uint32_t events, void 
 
 static int open_loop(struct daemon *daemon)
 {
-	const struct conf *conf = daemon->forwarder.conf;
+	const struct conf *conf = daemon->conf;
 	/* 1 us: reports are compared with each other, so they had better be on time. */
 	const uint64_t accuracy_us = 1;
 	uint64_t now_us;
@@ -170,7 +171,7 @@ static int run(struct daemon *daemon)
 	return err < 0 ? err : 0;
 }
 
-static int open_all(struct daemon *daemon, const struct conf *conf)
+static int open_all(struct daemon *daemon)
 {
 	int err;
 
@@ -183,10 +184,14 @@ static int open_all(struct daemon *daemon, const struct conf *conf)
 	}
 	err = opener_check();
 	if (!err)
-		err = forwarder_survey(&daemon->forwarder, conf);
+		err = forwarder_survey(&daemon->forwarder, &daemon->conf->forward[0]);
 	if (!err)
-		err = monitor_open(&daemon->monitor, &daemon->forwarder);
-	return err ? err : forwarder_open(&daemon->forwarder);
+		err = monitor_open(&daemon->monitor, &daemon->forwarder, daemon->conf);
+	if (!err)
+		err = forwarder_open(&daemon->forwarder);
+	if (!err && !daemon->conf->keep_privileges)
+		err = opener_drop_privileges();
+	return err;
 }
 
 static void close_all(struct daemon *daemon)
@@ -215,7 +220,8 @@ int daemon_run(const struct conf *conf)
 		log_error("out of memory");
 		return 1;
 	}
-	err = open_all(daemon, conf);
+	daemon->conf = conf;
+	err = open_all(daemon);
 	if (!err)
 		err = run(daemon);
 	/* A signal while opening: that is an end as asked, if an early one. */

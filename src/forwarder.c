@@ -14,7 +14,7 @@
 #include "base/signals.h"
 #include "xdp/opener.h"
 
-int forwarder_survey(struct forwarder *forwarder, const struct conf *conf)
+int forwarder_survey(struct forwarder *forwarder, const struct conf_forward *conf)
 {
 	int err;
 
@@ -23,8 +23,10 @@ int forwarder_survey(struct forwarder *forwarder, const struct conf *conf)
 	if (err)
 		return err;
 	forwarder->ports = forwarder->survey.ports;
-	for (unsigned i = 0; i < forwarder->ports; i++)
+	for (unsigned i = 0; i < forwarder->ports; i++) {
+		forwarder->port[i].conf = conf->port[i];
 		forwarder->port[i].netdev = forwarder->survey.netdev[i];
+	}
 	return 0;
 }
 
@@ -53,7 +55,7 @@ static int go_on(void)
 
 static struct umem_opts umem_opts_of(const struct forwarder *forwarder)
 {
-	const struct conf *conf = forwarder->conf;
+	const struct conf_forward *conf = forwarder->conf;
 
 	return (struct umem_opts){
 		.frames = frames_of_worker(forwarder) *
@@ -94,8 +96,8 @@ static int attach_ports(struct forwarder *forwarder)
 			.ifname = port->netdev.name,
 			.ifindex = port->netdev.ifindex,
 			.queues = port->netdev.rx_queues,
-			.attach = attach_of[forwarder->conf->attach],
-			.replace = forwarder->conf->replace,
+			.attach = attach_of[forwarder->conf->port[i]->attach],
+			.replace = forwarder->conf->port[i]->replace,
 		};
 		int err = go_on();
 
@@ -115,7 +117,7 @@ static int attach_ports(struct forwarder *forwarder)
 /* txpush: what each port of the next worker sends, and when. Returns 0 or -ENOMEM. */
 static int prepare_tx(struct forwarder *forwarder, struct tx_job **job)
 {
-	const struct conf *conf = forwarder->conf;
+	const struct conf_forward *conf = forwarder->conf;
 	int err = tx_job_new(job, conf, forwarder->ports, frames_of_worker(forwarder));
 
 	for (unsigned i = 0; !err && i < forwarder->ports; i++) {
@@ -183,7 +185,7 @@ static int open_lanes(struct forwarder *forwarder, struct worker *worker)
 /* The next worker, over its memory. Returns 0, or -errno after a message. */
 static int make_worker(struct forwarder *forwarder)
 {
-	const struct conf *conf = forwarder->conf;
+	const struct conf_forward *conf = forwarder->conf;
 	unsigned index = forwarder->workers;
 	struct worker_opts opts = {
 		.number = forwarder->survey.queues.value[index],
@@ -269,8 +271,6 @@ int forwarder_open(struct forwarder *forwarder)
 		err = go_on();
 	if (!err && forwarder->conf->realtime)
 		err = opener_realtime(forwarder->conf->priority);
-	if (!err && !forwarder->conf->keep_privileges)
-		err = opener_drop_privileges();
 	return err;
 }
 

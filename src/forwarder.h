@@ -17,7 +17,7 @@
 #include "xdp/umem.h"
 
 struct forwarder {
-	const struct conf *conf; /* borrowed */
+	const struct conf_forward *conf; /* borrowed */
 	const struct mode *mode;
 	struct survey survey;
 	unsigned ports, workers;
@@ -36,11 +36,10 @@ static inline struct lane *forwarder_lane(const struct forwarder *forwarder, uns
 
 /* Looks at the host and fills in what it finds; touches nothing. *conf must outlive *forwarder. Returns 0,
  * or -errno after a message (survey_host()). */
-int forwarder_survey(struct forwarder *forwarder, const struct conf *conf);
+int forwarder_survey(struct forwarder *forwarder, const struct conf_forward *conf);
 
 /*
- * Does all that needs a privilege, and gives the privileges up unless the configuration keeps them:
- * programs attached, memory registered, sockets bound. No frame comes yet. Returns 0, -ECANCELED without
+ * Does all that needs a privilege: programs attached, memory registered, sockets bound. No frame comes yet. Returns 0, -ECANCELED without
  * a message if a signal to end is pending, or another -errno after one.
  */
 int forwarder_open(struct forwarder *forwarder);

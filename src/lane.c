@@ -137,11 +137,11 @@ static int open_zero_copy(struct lane *lane, const struct lane_opts *opts, int *
 
 	if (err || !*bind_err)
 		return err;
-	if (opts->conf->zero_copy == CONF_ZERO_COPY_REQUIRE && no_zero_copy(*bind_err))
+	if (opts->port->conf->zero_copy == CONF_ZERO_COPY_REQUIRE && no_zero_copy(*bind_err))
 		log_error("%s q%u: no zero-copy (driver %s): " ERR_FORMAT "; leave out -z",
 			  netdev->name, opts->worker->number,
 			  netdev->driver[0] ? netdev->driver : "unknown", ERR_ARGS(*bind_err));
-	else if (opts->conf->zero_copy == CONF_ZERO_COPY_REQUIRE || *bind_err == -EBUSY)
+	else if (opts->port->conf->zero_copy == CONF_ZERO_COPY_REQUIRE || *bind_err == -EBUSY)
 		bind_failed(opts, *bind_err);
 	else if (*bind_err != -ECANCELED)
 		return 0; /* copy is tried next */
@@ -154,8 +154,8 @@ int lane_open(struct lane *lane, const struct lane_opts *opts)
 	int zero_copy_err = 0, bind_err, err;
 
 	/* In skb mode the kernel copies, whatever the driver can. */
-	if (opts->conf->zero_copy == CONF_ZERO_COPY_REQUIRE ||
-	    (opts->conf->zero_copy == CONF_ZERO_COPY_AUTO && opts->port->prog.native)) {
+	if (opts->port->conf->zero_copy == CONF_ZERO_COPY_REQUIRE ||
+	    (opts->port->conf->zero_copy == CONF_ZERO_COPY_AUTO && opts->port->prog.native)) {
 		err = open_zero_copy(lane, opts, &zero_copy_err);
 		if (err || !zero_copy_err)
 			return err;

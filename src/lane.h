@@ -10,6 +10,7 @@
 
 /* One interface that is forwarded. */
 struct port {
+	const struct conf_port *conf; /* borrowed */
 	struct netdev netdev;
 	struct prog prog;
 	int promiscuous_fd; /* 0 or -1: not asked for */
@@ -26,7 +27,7 @@ struct lane {
 struct lane_opts {
 	const struct port *port; /* attached */
 	struct worker *worker;
-	const struct conf *conf;
+	const struct conf_forward *conf;
 	const struct lane *peers; /* lanes over the same UMEM opened so far: they may share it */
 	unsigned peer_count;
 };

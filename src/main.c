@@ -48,6 +48,7 @@ int main(int argc, char **argv)
 {
 	static struct conf conf;
 	char error[512];
+	int status;
 
 	signals_block();
 	ignore_sigpipe();
@@ -67,5 +68,7 @@ int main(int argc, char **argv)
 	case OPTIONS_RUN:
 		break;
 	}
-	return daemon_run(&conf);
+	status = daemon_run(&conf);
+	conf_fini(&conf);
+	return status;
 }

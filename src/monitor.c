@@ -10,13 +10,17 @@
 #include "base/clock.h"
 #include "base/log.h"
 
-int monitor_open(struct monitor *monitor, struct forwarder *forwarder)
+int monitor_open(struct monitor *monitor, struct forwarder *forwarder, const struct conf *conf)
 {
 	unsigned workers = forwarder->survey.queues.count;
 	int err;
 
-	*monitor = (struct monitor){ .forwarder = forwarder, .output.fd = STDOUT_FILENO };
-	err = irq_find(&monitor->irq, forwarder->conf->irq_string);
+	*monitor = (struct monitor){
+		.conf = conf,
+		.forwarder = forwarder,
+		.output.fd = STDOUT_FILENO,
+	};
+	err = irq_find(&monitor->irq, conf->irq_string);
 	for (int i = 0; !err && i < 2; i++) {
 		struct report *report = &monitor->report[i];
 
@@ -169,9 +173,9 @@ static const struct report *collect(struct monitor *monitor, bool final)
 	collect_programs(monitor, report, final);
 	for (unsigned i = 0; i < forwarder->ports; i++)
 		warn_of_port(forwarder, report, i);
-	report->extra_stats = forwarder->conf->extra_stats;
-	report->app_stats = forwarder->conf->app_stats;
-	report->irq = forwarder->conf->irq_string[0];
+	report->extra_stats = monitor->conf->extra_stats;
+	report->app_stats = monitor->conf->app_stats;
+	report->irq = monitor->conf->irq_string[0];
 	report->irqs = irq_read(&monitor->irq);
 	now_ns = clock_now_ns();
 	report->elapsed_ns = now_ns - monitor->start_ns;
@@ -187,7 +191,7 @@ static const struct report *collect(struct monitor *monitor, bool final)
 
 int monitor_report(struct monitor *monitor, bool final)
 {
-	const struct conf *conf = monitor->forwarder->conf;
+	const struct conf *conf = monitor->conf;
 	const struct report *report = collect(monitor, final);
 	const struct report *before = &monitor->report[!monitor->newest];
 	char *text = NULL;

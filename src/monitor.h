@@ -11,6 +11,7 @@
 #include "forwarder.h"
 
 struct monitor {
+	const struct conf *conf;     /* borrowed */
 	struct forwarder *forwarder; /* borrowed; what was said of its ports is noted there */
 	struct report report[2];     /* the newest and the one before */
 	unsigned newest;
@@ -21,7 +22,7 @@ struct monitor {
 };
 
 /* Prepares for a surveyed forwarder. Returns 0, or -errno after a message. */
-int monitor_open(struct monitor *monitor, struct forwarder *forwarder);
+int monitor_open(struct monitor *monitor, struct forwarder *forwarder, const struct conf *conf);
 
 /* Rates and times count from here on. */
 void monitor_start(struct monitor *monitor);

@@ -45,7 +45,7 @@ static void no_such_interface(const char *name)
 static int query_port(struct survey *survey, unsigned index)
 {
 	struct netdev *netdev = &survey->netdev[index];
-	const char *name = survey->conf->ifname[index];
+	const char *name = survey->conf->port[index]->device;
 	int err = netdev_query(name, netdev);
 
 	if (err == -ENODEV)
@@ -56,7 +56,7 @@ static int query_port(struct survey *survey, unsigned index)
 		if (survey->netdev[i].ifindex != netdev->ifindex)
 			continue;
 		log_error("%s and %s are the same interface; name it once", name,
-			  survey->conf->ifname[i]);
+			  survey->conf->port[i]->device);
 		err = -EEXIST;
 	}
 	if (!err && strcmp(name, netdev->name) != 0)
@@ -157,10 +157,10 @@ static int choose_queues(struct survey *survey)
 {
 	int err = 0;
 
-	if (survey->conf->all_queues)
+	if (survey->conf->port[0]->all_queues)
 		err = list_all_queues(survey);
 	else
-		survey->queues = survey->conf->queues;
+		survey->queues = survey->conf->port[0]->queues;
 	for (unsigned i = 0; !err && i < survey->queues.count; i++) {
 		for (unsigned j = 0; !err && j < survey->ports; j++)
 			err = check_queue(survey, &survey->netdev[j], survey->queues.value[i]);
@@ -176,7 +176,7 @@ static int choose_queues(struct survey *survey)
  * completed all the same. */
 static int check_mtu(const struct survey *survey, const struct netdev *netdev)
 {
-	const struct conf *conf = survey->conf;
+	const struct conf_forward *conf = survey->conf;
 	unsigned overhead = FRAME_OVERHEAD + (conf->tx.vlan ? ETHER_VLAN_LEN : 0);
 
 	if (survey->mode->receives && netdev->mtu > advice_mtu_limit(conf)) {
@@ -256,7 +256,7 @@ static int choose_cpus(struct survey *survey)
 	return 0;
 }
 
-int survey_host(struct survey *survey, const struct conf *conf, const struct mode *mode)
+int survey_host(struct survey *survey, const struct conf_forward *conf, const struct mode *mode)
 {
 	int err = 0;
 

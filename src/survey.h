@@ -7,7 +7,7 @@
 #include "xdp/netdev.h"
 
 struct survey {
-	const struct conf *conf; /* borrowed */
+	const struct conf_forward *conf; /* borrowed */
 	const struct mode *mode;
 	unsigned ports;
 	struct netdev netdev[CONF_PORTS_MAX]; /* as the configuration lists them */
@@ -20,4 +20,4 @@ struct survey {
  * -errno after a message that names interface, queue, value, limit and what to type; *survey is then of
  * no use.
  */
-int survey_host(struct survey *survey, const struct conf *conf, const struct mode *mode);
+int survey_host(struct survey *survey, const struct conf_forward *conf, const struct mode *mode);

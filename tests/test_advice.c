@@ -113,7 +113,7 @@ static void oversize_elsewhere_is_the_mtu(void **state)
 
 static void the_mtu_limit_follows_the_chunk(void **state)
 {
-	struct conf conf = { .frame_size = 4096 };
+	struct conf_forward conf = { .frame_size = 4096 };
 
 	(void)state;
 	assert_int_equal(advice_mtu_limit(&conf), 3818);

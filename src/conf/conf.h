@@ -4,6 +4,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <time.h>
 
 #include "base/mac.h"
@@ -11,6 +12,12 @@
 
 /* Ports of one forward. A bridge of 16 is the largest the design foresees. */
 #define CONF_PORTS_MAX 16
+
+/* Names of forwards, and of the group that may use the control socket. */
+#define CONF_NAME_SIZE 33
+
+/* Path of a UNIX socket (sun_path). */
+#define CONF_PATH_SIZE 108
 
 /* Interface names: 15 characters and NUL, or an alternative name of up to 127 (ALTIFNAMSIZ). */
 #define CONF_IFNAME_SIZE 128
@@ -32,6 +39,12 @@ enum conf_zero_copy {
 	CONF_ZERO_COPY_AUTO, /* zero-copy if the driver can, else copy */
 	CONF_ZERO_COPY_REQUIRE,
 	CONF_ZERO_COPY_NEVER,
+};
+
+enum conf_promiscuous {
+	CONF_PROMISCUOUS_AUTO, /* as the mode needs it */
+	CONF_PROMISCUOUS_ON,
+	CONF_PROMISCUOUS_OFF,
 };
 
 /* The kernel's limits of a chunk: 2048 bytes up to one page (xdp_umem_reg()). */
@@ -77,42 +90,70 @@ struct conf_tx {
 	clockid_t clock;   /* of the cycle and the timestamps */
 };
 
-struct conf {
-	enum conf_mode mode;
-	unsigned ports;
-	char ifname[CONF_PORTS_MAX][CONF_IFNAME_SIZE];
-	bool all_queues; /* every active RX queue, and queues is empty */
+/* One interface, under the name that forwards know it by. */
+struct conf_port {
+	char name[CONF_IFNAME_SIZE];
+	char device[CONF_IFNAME_SIZE]; /* interface, by its name or an alternative one */
+	bool all_queues;	       /* every active RX queue, and queues is empty */
 	struct number_list queues;
-	struct number_list cpus; /* empty: the CPUs this process may run on, in their order */
 	enum conf_attach attach;
 	enum conf_zero_copy zero_copy;
-	bool replace;		   /* a foreign XDP program is taken off the interface */
-	bool poll;		   /* sleep in poll() instead of spinning */
-	bool busy_poll;		   /* the poller runs the driver's NAPI from its own calls */
-	bool no_need_wakeup;	   /* bind without XDP_USE_NEED_WAKEUP */
-	bool frags;		   /* a packet may take several descriptors */
-	bool unaligned;		   /* chunks of any size, at any address */
-	bool shared_umem;	   /* one UMEM for all workers */
-	bool realtime;		   /* pollers run under SCHED_FIFO */
-	unsigned priority;	   /* ... at this priority, 1 to 99; else 0 */
-	unsigned batch;		   /* frames a port and pass */
-	unsigned frame_size;	   /* bytes a UMEM chunk; a power of two unless unaligned */
-	unsigned ring_size;	   /* RX, TX and completion entries; fill has twice as many */
-	unsigned frames_per_queue; /* per port and queue; 0: as many as the rings hold */
-	bool huge_pages;
-	unsigned interval_s; /* seconds between two statistics reports */
-	unsigned duration_s; /* 0: until a signal */
+	enum conf_promiscuous promiscuous;
+	bool replace;		/* a foreign XDP program is taken off the interface */
+	bool keep_vlan_offload; /* the card may strip VLAN tags: frames lose them */
+	unsigned line;		/* of the file that it begins at; 0: from flags */
+};
+
+/* What is done with the frames of some ports, and by which threads. */
+struct conf_forward {
+	char name[CONF_NAME_SIZE];
+	enum conf_mode mode;
+	unsigned ports;
+	const struct conf_port *port[CONF_PORTS_MAX]; /* of the same conf */
+	struct number_list cpus; /* empty: the CPUs this process may run on, the NIC's node first */
+	bool poll;		 /* sleep in poll() instead of spinning */
+	bool busy_poll;		 /* the poller runs the driver's NAPI from its own calls */
+	bool no_need_wakeup;	 /* bind without XDP_USE_NEED_WAKEUP */
+	bool frags;		 /* a packet may take several descriptors */
+	bool unaligned;		 /* chunks of any size, at any address */
+	bool shared_umem;	 /* one UMEM for all workers */
+	bool realtime;		 /* pollers run under SCHED_FIFO */
+	unsigned priority;	 /* ... at this priority, 1 to 99; else 0 */
+	unsigned batch;		 /* frames a port and pass */
+	unsigned frame_size;	 /* bytes a UMEM chunk; a power of two unless unaligned */
+	unsigned ring_size;	 /* RX, TX and completion entries; fill has twice as many */
+	unsigned frames_per_queue; /* per port and queue, at least as many as the rings hold */
+	bool huge_pages;	   /* a warning if there are none; they are used in any case */
 	struct conf_tx tx;
-	bool quiet;			/* no reports */
-	bool extra_stats;		/* rows of the socket's own statistics */
-	bool app_stats;			/* rows of calls and of the transmit cycle */
+	unsigned line; /* of the file that it begins at; 0: from flags */
+};
+
+struct conf {
+	unsigned ports, forwards; /* as many as the memory holds */
+	struct conf_port *port;	  /* owned, as the next */
+	struct conf_forward *forward;
+	char control_socket[CONF_PATH_SIZE]; /* "": none */
+	char control_group[CONF_NAME_SIZE];  /* "": none */
+	unsigned interval_s;		     /* seconds between two statistics reports */
+	unsigned duration_s;		     /* 0: until a signal */
+	bool quiet;			     /* no reports */
+	bool extra_stats;		     /* rows of the socket's own statistics */
+	bool app_stats;			     /* rows of calls and of the transmit cycle */
 	char irq_string[CONF_IRQ_SIZE]; /* row of the first interrupt whose line has it; "": none */
 	bool json;
 	bool keep_privileges;
 };
 
+/* Frees what it owns; a zeroed or finished conf is fine. */
+static inline void conf_fini(struct conf *conf)
+{
+	free(conf->port);
+	free(conf->forward);
+	*conf = (struct conf){ 0 };
+}
+
 /* Frames that the four rings of one port and queue can hold together: fill, RX, TX, completion. */
-static inline unsigned conf_ring_frames(const struct conf *conf)
+static inline unsigned conf_ring_frames(const struct conf_forward *conf)
 {
 	return 5 * conf->ring_size;
 }
@@ -121,7 +162,7 @@ static inline unsigned conf_ring_frames(const struct conf *conf)
 #define CONF_HEADROOM 256
 
 /* Bytes of a frame, without FCS, that one chunk has room for. */
-static inline unsigned conf_chunk_room(const struct conf *conf)
+static inline unsigned conf_chunk_room(const struct conf_forward *conf)
 {
 	return conf->frame_size - CONF_HEADROOM;
 }

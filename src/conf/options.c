@@ -6,6 +6,7 @@
 #include <limits.h>
 #include <linux/bpf.h>
 #include <stddef.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/mac.h"
@@ -35,9 +36,17 @@
 
 struct option_row;
 
+enum scope {
+	SCOPE_RUN,
+	SCOPE_FORWARD,
+	SCOPE_PORT,
+};
+
 /* What the options said, before it is known whether they fit together. */
 struct parse {
 	struct conf *conf;
+	struct conf_forward *forward; /* the one that flags make */
+	struct conf_port port;	      /* what they say of every interface */
 	char *error;
 	size_t error_size;
 	const struct option_row *mode_row; /* the one of -r -t -l that was given, else NULL */
@@ -53,7 +62,8 @@ struct option_row {
 	const char *help;
 	int (*apply)(struct parse *parse, const struct option_row *row, const char *value);
 	unsigned long min, max; /* of a number */
-	size_t field;		/* offset of the conf member that a plain option sets */
+	enum scope scope;	/* what has the member that a plain option sets */
+	size_t field;		/* ... and where */
 	bool generates;		/* is about generated frames: needs -t */
 };
 
@@ -65,7 +75,7 @@ static int set_mode(struct parse *parse, const struct option_row *row, enum conf
 	if (parse->mode_row && parse->mode_row != row)
 		return fail(parse, "two modes: give one of -r, -t and -l");
 	parse->mode_row = row;
-	parse->conf->mode = mode;
+	parse->forward->mode = mode;
 	return 0;
 }
 
@@ -90,18 +100,21 @@ static int apply_l2fwd(struct parse *parse, const struct option_row *row, const 
 static int apply_interface(struct parse *parse, const struct option_row *row, const char *value)
 {
 	struct conf *conf = parse->conf;
+	struct conf_port *port;
 
 	(void)row;
 	if (!*value || strlen(value) >= CONF_IFNAME_SIZE)
 		return fail(parse, "-i '%s': an interface name has 1 to %d characters", value,
 			    CONF_IFNAME_SIZE - 1);
 	for (unsigned i = 0; i < conf->ports; i++) {
-		if (!strcmp(conf->ifname[i], value))
+		if (!strcmp(conf->port[i].device, value))
 			return fail(parse, "-i %s: given twice; name each interface once", value);
 	}
 	if (conf->ports == CONF_PORTS_MAX)
 		return fail(parse, "-i %s: more than %d interfaces", value, CONF_PORTS_MAX);
-	snprintf(conf->ifname[conf->ports++], CONF_IFNAME_SIZE, "%s", value);
+	port = &conf->port[conf->ports++];
+	snprintf(port->name, sizeof(port->name), "%s", value);
+	snprintf(port->device, sizeof(port->device), "%s", value);
 	return 0;
 }
 
@@ -124,17 +137,17 @@ static int apply_list(struct parse *parse, const struct option_row *row, const c
 
 static int apply_queue(struct parse *parse, const struct option_row *row, const char *value)
 {
-	parse->conf->all_queues = !strcmp(value, "all");
-	if (parse->conf->all_queues) {
-		parse->conf->queues.count = 0;
+	parse->port.all_queues = !strcmp(value, "all");
+	if (parse->port.all_queues) {
+		parse->port.queues.count = 0;
 		return 0;
 	}
-	return apply_list(parse, row, value, &parse->conf->queues);
+	return apply_list(parse, row, value, &parse->port.queues);
 }
 
 static int apply_cpus(struct parse *parse, const struct option_row *row, const char *value)
 {
-	return apply_list(parse, row, value, &parse->conf->cpus);
+	return apply_list(parse, row, value, &parse->forward->cpus);
 }
 
 static int parse_number(struct parse *parse, const struct option_row *row, const char *value,
@@ -152,10 +165,17 @@ static int parse_number(struct parse *parse, const struct option_row *row, const
 	}
 }
 
-/* The conf member that the row names; its type is the apply function's to know. */
-static void *field_of(const struct parse *parse, const struct option_row *row)
+/* The member that the row names; its type is the apply function's to know. */
+static void *field_of(struct parse *parse, const struct option_row *row)
 {
-	return (char *)parse->conf + row->field;
+	switch (row->scope) {
+	case SCOPE_FORWARD:
+		return (char *)parse->forward + row->field;
+	case SCOPE_PORT:
+		return (char *)&parse->port + row->field;
+	default:
+		return (char *)parse->conf + row->field;
+	}
 }
 
 static int apply_flag(struct parse *parse, const struct option_row *row, const char *value)
@@ -202,7 +222,7 @@ static int apply_uint64(struct parse *parse, const struct option_row *row, const
 
 static int apply_tx_size(struct parse *parse, const struct option_row *row, const char *value)
 {
-	struct conf_tx *tx = &parse->conf->tx;
+	struct conf_tx *tx = &parse->forward->tx;
 	unsigned long number;
 	int err = parse_number(parse, row, value, &number);
 
@@ -214,7 +234,7 @@ static int apply_tx_size(struct parse *parse, const struct option_row *row, cons
 /* "A-B", or the name of a mix. */
 static int apply_sizes(struct parse *parse, const struct option_row *row, const char *value)
 {
-	struct conf_tx *tx = &parse->conf->tx;
+	struct conf_tx *tx = &parse->forward->tx;
 	const char *dash = strchr(value, '-');
 	unsigned long min, max;
 	char first[16] = "";
@@ -247,7 +267,7 @@ static int apply_pattern(struct parse *parse, const struct option_row *row, cons
 			    "--%s=%s: not a pattern; type up to 8 hexadecimal digits such as "
 			    "0x12345678",
 			    row->name, value);
-	parse->conf->tx.pattern = (uint32_t)number;
+	parse->forward->tx.pattern = (uint32_t)number;
 	return 0;
 }
 
@@ -268,10 +288,10 @@ static int apply_source_mac(struct parse *parse, const struct option_row *row, c
 {
 	int err = apply_mac(parse, row, value);
 
-	if (!err && parse->conf->tx.source[0] & 1)
+	if (!err && parse->forward->tx.source[0] & 1)
 		return fail(parse, "--%s=%s: a group address, which no frame comes from", row->name,
 			    value);
-	parse->conf->tx.source_given = true;
+	parse->forward->tx.source_given = true;
 	return err;
 }
 
@@ -289,7 +309,7 @@ static int apply_clock(struct parse *parse, const struct option_row *row, const 
 
 	for (size_t i = 0; i < sizeof(clocks) / sizeof(clocks[0]); i++) {
 		if (strcasecmp(clocks[i].name, value) == 0) {
-			parse->conf->tx.clock = clocks[i].clock;
+			parse->forward->tx.clock = clocks[i].clock;
 			return 0;
 		}
 	}
@@ -299,8 +319,8 @@ static int apply_clock(struct parse *parse, const struct option_row *row, const 
 
 static int apply_policy(struct parse *parse, const struct option_row *row, const char *value)
 {
-	parse->conf->realtime = strcasecmp(value, "FIFO") == 0;
-	if (!parse->conf->realtime && strcasecmp(value, "OTHER") != 0)
+	parse->forward->realtime = strcasecmp(value, "FIFO") == 0;
+	if (!parse->forward->realtime && strcasecmp(value, "OTHER") != 0)
 		return fail(parse, "--%s=%s: must be OTHER or FIFO", row->name, value);
 	return 0;
 }
@@ -318,28 +338,28 @@ static int apply_irq_string(struct parse *parse, const struct option_row *row, c
 static int apply_skb(struct parse *parse, const struct option_row *row, const char *value)
 {
 	(void)row, (void)value;
-	parse->conf->attach = CONF_ATTACH_SKB;
+	parse->port.attach = CONF_ATTACH_SKB;
 	return 0;
 }
 
 static int apply_native(struct parse *parse, const struct option_row *row, const char *value)
 {
 	(void)row, (void)value;
-	parse->conf->attach = CONF_ATTACH_NATIVE;
+	parse->port.attach = CONF_ATTACH_NATIVE;
 	return 0;
 }
 
 static int apply_zero_copy(struct parse *parse, const struct option_row *row, const char *value)
 {
 	(void)row, (void)value;
-	parse->conf->zero_copy = CONF_ZERO_COPY_REQUIRE;
+	parse->port.zero_copy = CONF_ZERO_COPY_REQUIRE;
 	return 0;
 }
 
 static int apply_copy(struct parse *parse, const struct option_row *row, const char *value)
 {
 	(void)row, (void)value;
-	parse->conf->zero_copy = CONF_ZERO_COPY_NEVER;
+	parse->port.zero_copy = CONF_ZERO_COPY_NEVER;
 	return 0;
 }
 
@@ -365,7 +385,9 @@ static int apply_version(struct parse *parse, const struct option_row *row, cons
 }
 
 /* clang-format off */
-#define FIELD(member) .field = offsetof(struct conf, member)
+#define RUN(member)	.scope = SCOPE_RUN, .field = offsetof(struct conf, member)
+#define FORWARD(member) .scope = SCOPE_FORWARD, .field = offsetof(struct conf_forward, member)
+#define PORT(member)	.scope = SCOPE_PORT, .field = offsetof(struct conf_port, member)
 #define GENERATES     .generates = true
 
 static const struct option_row option_rows[] = {
@@ -382,7 +404,7 @@ static const struct option_row option_rows[] = {
 	  "queues: a number, a list or range such as 0,2-3, or all (0)", apply_queue,
 	  0, QUEUE_MAX },
 	{ 'p', "poll", NULL, NULL,
-	  "sleep in poll() when there is nothing to do, instead of spinning", apply_flag, FIELD(poll) },
+	  "sleep in poll() when there is nothing to do, instead of spinning", apply_flag, FORWARD(poll) },
 	{ 'S', "xdp-skb", NULL, NULL,
 	  "attach in generic (skb) mode, which also means copy", apply_skb },
 	{ 'N', "xdp-native", NULL, NULL,
@@ -390,39 +412,39 @@ static const struct option_row option_rows[] = {
 	  apply_native },
 	{ 0, "replace", NULL, NULL,
 	  "take another XDP program off the interface; it is not put back at the end", apply_flag,
-	  FIELD(replace) },
+	  PORT(replace) },
 	{ 'z', "zero-copy", NULL, NULL,
 	  "zero-copy or fail (neither: zero-copy if possible, else copy)", apply_zero_copy },
 	{ 'c', "copy", NULL, NULL, "copy mode, also where zero-copy is possible", apply_copy },
 	{ 'm', "no-need-wakeup", NULL, NULL,
 	  "bind without need_wakeup: the kernel is called for every batch", apply_flag,
-	  FIELD(no_need_wakeup) },
+	  FORWARD(no_need_wakeup) },
 	{ 'B', "busy-poll", NULL, NULL,
 	  "run the driver's NAPI from the poller: SO_PREFER_BUSY_POLL, 20 us, a budget of -b",
-	  apply_flag, FIELD(busy_poll) },
+	  apply_flag, FORWARD(busy_poll) },
 	{ 'b', "batch-size", NULL, "N",
-	  "frames a port and pass (64)", apply_unsigned, 1, BATCH_MAX, FIELD(batch) },
+	  "frames a port and pass (64)", apply_unsigned, 1, BATCH_MAX, FORWARD(batch) },
 	{ 'f', "frame-size", NULL, "BYTES",
 	  "UMEM chunk, 2048 or 4096, any size between with -u (4096)", apply_unsigned,
-	  CONF_FRAME_SIZE_MIN, CONF_FRAME_SIZE_MAX, FIELD(frame_size) },
+	  CONF_FRAME_SIZE_MIN, CONF_FRAME_SIZE_MAX, FORWARD(frame_size) },
 	{ 'u', "unaligned", NULL, NULL,
-	  "unaligned chunks: -f need not be a power of two", apply_flag, FIELD(unaligned) },
+	  "unaligned chunks: -f need not be a power of two", apply_flag, FORWARD(unaligned) },
 	{ 'M', "shared-umem", NULL, NULL,
 	  "register the frames of all queues and interfaces as one UMEM", apply_flag,
-	  FIELD(shared_umem) },
+	  FORWARD(shared_umem) },
 	{ 'F', "frags", NULL, NULL,
 	  "multi-buffer: a packet larger than a chunk takes several (XDP_USE_SG)", apply_flag,
-	  FIELD(frags) },
+	  FORWARD(frags) },
 	{ 'n', "interval", NULL, "SECONDS",
-	  "seconds between two reports (1)", apply_unsigned, 1, 86400, FIELD(interval_s) },
+	  "seconds between two reports (1)", apply_unsigned, 1, 86400, RUN(interval_s) },
 	{ 'd', "duration", NULL, "SECONDS",
-	  "end after this time (0: never)", apply_unsigned, 0, INT_MAX, FIELD(duration_s) },
+	  "end after this time (0: never)", apply_unsigned, 0, INT_MAX, RUN(duration_s) },
 	{ 'C', "tx-pkt-count", NULL, "N",
 	  "txonly: send exactly N frames, over all queues together, and end (0: no end)",
-	  apply_uint64, 0, LONG_MAX, FIELD(tx.count), GENERATES },
+	  apply_uint64, 0, LONG_MAX, FORWARD(tx.count), GENERATES },
 	{ 'O', "retries", NULL, "N",
 	  "with -C: seconds to wait for the last frames to be completed (3)", apply_unsigned,
-	  0, 86400, FIELD(tx.retries), GENERATES },
+	  0, 86400, FORWARD(tx.retries), GENERATES },
 	{ 's', "tx-pkt-size", NULL, "BYTES",
 	  "txonly: bytes a frame, the 4-byte FCS included (64)", apply_tx_size,
 	  TX_SIZE_MIN, CONF_TX_SIZE_MAX, GENERATES },
@@ -432,38 +454,38 @@ static const struct option_row option_rows[] = {
 	{ 'P', "tx-pkt-pattern", NULL, "HEX",
 	  "txonly: 32 bits that fill the payload (0x12345678)", apply_pattern, GENERATES },
 	{ 'V', "tx-vlan", NULL, NULL,
-	  "txonly: send 802.1Q tagged frames", apply_flag, FIELD(tx.vlan), GENERATES },
+	  "txonly: send 802.1Q tagged frames", apply_flag, FORWARD(tx.vlan), GENERATES },
 	{ 'J', "tx-vlan-id", NULL, "N",
-	  "with -V: VLAN id (1)", apply_unsigned, 0, VLAN_ID_MAX, FIELD(tx.vlan_id), GENERATES },
+	  "with -V: VLAN id (1)", apply_unsigned, 0, VLAN_ID_MAX, FORWARD(tx.vlan_id), GENERATES },
 	{ 'K', "tx-vlan-pri", NULL, "N",
-	  "with -V: priority (0)", apply_unsigned, 0, VLAN_PRI_MAX, FIELD(tx.vlan_priority),
+	  "with -V: priority (0)", apply_unsigned, 0, VLAN_PRI_MAX, FORWARD(tx.vlan_priority),
 	  GENERATES },
 	{ 'G', "tx-dmac", NULL, "MAC",
-	  "txonly: destination (02:00:00:00:00:02)", apply_mac, FIELD(tx.destination), GENERATES },
+	  "txonly: destination (02:00:00:00:00:02)", apply_mac, FORWARD(tx.destination), GENERATES },
 	{ 'H', "tx-smac", NULL, "MAC",
-	  "txonly: source (the interface's own)", apply_source_mac, FIELD(tx.source), GENERATES },
+	  "txonly: source (the interface's own)", apply_source_mac, FORWARD(tx.source), GENERATES },
 	{ 0, "pps", NULL, "N",
 	  "txonly: frames a second over all queues together (as fast as it goes)", apply_uint64,
-	  1, PPS_MAX, FIELD(tx.pps), GENERATES },
+	  1, PPS_MAX, FORWARD(tx.pps), GENERATES },
 	{ 'T', "tx-cycle", NULL, "USECS",
 	  "txonly: one batch a queue every so often", apply_unsigned, 1, CYCLE_MAX_US,
-	  FIELD(tx.cycle_us), GENERATES },
+	  FORWARD(tx.cycle_us), GENERATES },
 	{ 'y', "tstamp", NULL, NULL,
 	  "txonly: sequence number and time of sending in the payload, as pktgen", apply_flag,
-	  FIELD(tx.timestamp), GENERATES },
+	  FORWARD(tx.timestamp), GENERATES },
 	{ 'w', "clock", NULL, "CLOCK",
 	  "with -T or -y: MONOTONIC, REALTIME, TAI or BOOTTIME (MONOTONIC)", apply_clock, GENERATES },
 	{ 'W', "policy", NULL, "POLICY",
 	  "scheduling of the pollers: OTHER or FIFO (OTHER)", apply_policy },
 	{ 'U', "schpri", NULL, "N",
-	  "with -W FIFO: priority, 1 to 99 (0)", apply_unsigned, 0, PRIORITY_MAX, FIELD(priority) },
+	  "with -W FIFO: priority, 1 to 99 (0)", apply_unsigned, 0, PRIORITY_MAX, FORWARD(priority) },
 	{ 'x', "extra-stats", NULL, NULL,
-	  "report the sockets' own statistics too", apply_flag, FIELD(extra_stats) },
+	  "report the sockets' own statistics too", apply_flag, RUN(extra_stats) },
 	{ 'a', "app-stats", NULL, NULL,
-	  "report system calls and the transmit cycle too", apply_flag, FIELD(app_stats) },
+	  "report system calls and the transmit cycle too", apply_flag, RUN(app_stats) },
 	{ 'I', "irq-string", NULL, "TEXT",
 	  "report the interrupt whose line in /proc/interrupts has TEXT", apply_irq_string },
-	{ 'Q', "quiet", NULL, NULL, "no reports", apply_flag, FIELD(quiet) },
+	{ 'Q', "quiet", NULL, NULL, "no reports", apply_flag, RUN(quiet) },
 	{ 'R', "reduce-cap", NULL, NULL,
 	  "accepted: dropping capabilities, what it asked for, is what happens without it",
 	  apply_nothing },
@@ -471,17 +493,17 @@ static const struct option_row option_rows[] = {
 	  "one CPU a queue, in this order (those this process may use)", apply_cpus, 0, CPU_MAX },
 	{ 0, "ring-size", NULL, "N",
 	  "RX and TX ring entries, a power of two; fill has twice as many (2048)",
-	  apply_power_of_two, RING_SIZE_MIN, RING_SIZE_MAX, FIELD(ring_size) },
+	  apply_power_of_two, RING_SIZE_MIN, RING_SIZE_MAX, FORWARD(ring_size) },
 	{ 0, "frames-per-queue", NULL, "N",
 	  "UMEM frames per interface and queue, at least 5 x ring-size (5 x ring-size)",
-	  apply_unsigned, 1, FRAMES_MAX, FIELD(frames_per_queue) },
+	  apply_unsigned, 1, FRAMES_MAX, FORWARD(frames_per_queue) },
 	{ 0, "huge-pages", NULL, NULL,
 	  "warn if there are no huge pages for the frames; they are used where there are",
-	  apply_flag, FIELD(huge_pages) },
+	  apply_flag, FORWARD(huge_pages) },
 	{ 0, "json", NULL, NULL,
-	  "report one JSON object a line instead of rows", apply_flag, FIELD(json) },
+	  "report one JSON object a line instead of rows", apply_flag, RUN(json) },
 	{ 0, "keep-privileges", NULL, NULL,
-	  "do not drop all capabilities before forwarding", apply_flag, FIELD(keep_privileges) },
+	  "do not drop all capabilities before forwarding", apply_flag, RUN(keep_privileges) },
 	{ 'h', "help", NULL, NULL, "print this and end", apply_help },
 	{ 0, "version", NULL, NULL, "print the version and end", apply_version },
 };
@@ -542,7 +564,7 @@ static bool given_long(const struct parse *parse, const char *name)
 
 static int check_rings(struct parse *parse)
 {
-	struct conf *conf = parse->conf;
+	struct conf_forward *conf = parse->forward;
 	unsigned need = conf_ring_frames(conf);
 
 	if (!conf->unaligned && !number_is_power_of_two(conf->frame_size))
@@ -582,8 +604,8 @@ static unsigned tx_size_needed(const struct conf_tx *tx)
 
 static int check_tx_sizes(struct parse *parse)
 {
-	struct conf_tx *tx = &parse->conf->tx;
-	unsigned need = tx_size_needed(tx), room = conf_chunk_room(parse->conf) + ETHER_FCS_LEN;
+	struct conf_tx *tx = &parse->forward->tx;
+	unsigned need = tx_size_needed(tx), room = conf_chunk_room(parse->forward) + ETHER_FCS_LEN;
 
 	if (given(parse, 's') && given_long(parse, "sizes"))
 		return fail(parse, "-s and --sizes exclude each other: give one");
@@ -598,20 +620,20 @@ static int check_tx_sizes(struct parse *parse)
 			    "--sizes=imix: its 64-byte frames have no room for -V with -y "
 			    "(%u); leave out one",
 			    need);
-	if (tx->size_max > room && !parse->conf->frags)
+	if (tx->size_max > room && !parse->forward->frags)
 		return fail(
 			parse,
 			"--%s: a frame of %u bytes, FCS included, does not fit a chunk of %u (at "
 			"most %u); lower it%s, or use -F",
 			given(parse, 's') ? "tx-pkt-size" : "sizes", tx->size_max,
-			parse->conf->frame_size, room,
-			parse->conf->frame_size < CONF_FRAME_SIZE_MAX ? ", use -f 4096" : "");
+			parse->forward->frame_size, room,
+			parse->forward->frame_size < CONF_FRAME_SIZE_MAX ? ", use -f 4096" : "");
 	return 0;
 }
 
 static int check_tx(struct parse *parse)
 {
-	struct conf *conf = parse->conf;
+	struct conf_forward *conf = parse->forward;
 
 	for (size_t i = 0; i < ROWS; i++) {
 		if (!parse->given[i] || !option_rows[i].generates || conf->mode == CONF_MODE_TXPUSH)
@@ -638,7 +660,7 @@ static int check_tx(struct parse *parse)
 
 static int check_scheduling(struct parse *parse)
 {
-	const struct conf *conf = parse->conf;
+	const struct conf_forward *conf = parse->forward;
 
 	if (conf->realtime && !conf->priority)
 		return fail(parse, "-W FIFO: needs a priority; add -U 1 (to %d)", PRIORITY_MAX);
@@ -649,7 +671,7 @@ static int check_scheduling(struct parse *parse)
 
 static int check_together(struct parse *parse)
 {
-	struct conf *conf = parse->conf;
+	struct conf_forward *conf = parse->forward;
 	int err;
 
 	if (!conf->ports)
@@ -672,23 +694,50 @@ static int check_together(struct parse *parse)
 	return err ? err : check_tx(parse);
 }
 
-static void conf_defaults(struct conf *conf)
+static void forward_defaults(struct conf_forward *forward)
 {
 	/* Locally administered, so that it is nobody's. */
 	static const uint8_t destination[MAC_LEN] = { 0x02, 0x00, 0x00, 0x00, 0x00, 0x02 };
 
+	snprintf(forward->name, sizeof(forward->name), "main");
+	forward->batch = 64;
+	forward->frame_size = 4096;
+	forward->ring_size = 2048;
+	forward->tx.retries = 3;
+	forward->tx.size_min = forward->tx.size_max = TX_SIZE_MIN;
+	forward->tx.pattern = 0x12345678; /* xdpsock's */
+	forward->tx.vlan_id = 1;
+	forward->tx.clock = CLOCK_MONOTONIC;
+	memcpy(forward->tx.destination, destination, MAC_LEN);
+}
+
+/* One forward, of all the interfaces that will be named. */
+static int conf_defaults(struct conf *conf)
+{
 	memset(conf, 0, sizeof(*conf));
-	conf->queues.count = 1; /* queue 0, as xdpsock */
-	conf->batch = 64;
-	conf->frame_size = 4096;
-	conf->ring_size = 2048;
+	conf->forwards = 1;
+	conf->forward = calloc(1, sizeof(*conf->forward));
+	conf->port = calloc(CONF_PORTS_MAX, sizeof(*conf->port));
 	conf->interval_s = 1;
-	conf->tx.retries = 3;
-	conf->tx.size_min = conf->tx.size_max = TX_SIZE_MIN;
-	conf->tx.pattern = 0x12345678; /* xdpsock's */
-	conf->tx.vlan_id = 1;
-	conf->tx.clock = CLOCK_MONOTONIC;
-	memcpy(conf->tx.destination, destination, MAC_LEN);
+	if (!conf->forward || !conf->port)
+		return -ENOMEM;
+	forward_defaults(conf->forward);
+	return 0;
+}
+
+/* What was said of the interfaces holds for each of them. */
+static void spread_port(struct parse *parse)
+{
+	struct conf *conf = parse->conf;
+
+	for (unsigned i = 0; i < conf->ports; i++) {
+		struct conf_port *port = &conf->port[i], named = *port;
+
+		*port = parse->port;
+		memcpy(port->name, named.name, sizeof(port->name));
+		memcpy(port->device, named.device, sizeof(port->device));
+		parse->forward->port[i] = port;
+	}
 }
 
 /* getopt_long() takes "--frame" for --frame-size only if nothing else begins so. */
@@ -762,15 +811,26 @@ static enum options_result wrong(const struct parse *parse)
 enum options_result options_parse(int argc, char **argv, struct conf *conf, char *error,
 				  size_t error_size)
 {
-	struct parse parse = { .conf = conf, .error = error, .error_size = error_size };
+	struct parse parse = {
+		.conf = conf,
+		.port.queues.count = 1, /* queue 0, as xdpsock */
+		.error = error,
+		.error_size = error_size,
+	};
 
-	conf_defaults(conf);
+	if (conf_defaults(conf)) {
+		(void)fail(&parse, "out of memory");
+		return OPTIONS_WRONG;
+	}
+	parse.forward = conf->forward;
 	if (parse_all(&parse, argc, argv))
 		return wrong(&parse);
 	if (parse.help)
 		return OPTIONS_HELP;
 	if (parse.version)
 		return OPTIONS_VERSION;
+	parse.forward->ports = conf->ports;
+	spread_port(&parse);
 	return check_together(&parse) ? wrong(&parse) : OPTIONS_RUN;
 }
 

@@ -15,7 +15,7 @@ enum options_result {
 };
 
 /*
- * Parses the arguments into *conf, which is overwritten. Touches nothing else but getopt's own
+ * Parses the arguments into *conf, which is overwritten, and the caller's to conf_fini() whatever comes of it. Touches nothing else but getopt's own
  * state: may be called again, by one thread at a time. argv may be permuted. On OPTIONS_WRONG,
  * error (of error_size bytes) names the option, the value, the limit and what to type.
  */

@@ -61,7 +61,8 @@ static void fill_in_ports(struct tx_job *job, const struct conf_tx *tx)
 	job->head_len = frame_headers_len(&job->port[0].opts);
 }
 
-int tx_job_new(struct tx_job **result, const struct conf *conf, unsigned ports, uint32_t frames)
+int tx_job_new(struct tx_job **result, const struct conf_forward *conf, unsigned ports,
+	       uint32_t frames)
 {
 	const struct conf_tx *tx = &conf->tx;
 	struct tx_job *job = calloc(1, sizeof(*job));

@@ -55,7 +55,8 @@ struct tx_job {
  * fill in: port[].opts.dst and .src before tx_job_build(), port[].pacer. Main thread. Returns 0 with
  * *result for tx_job_free(), or -ENOMEM.
  */
-int tx_job_new(struct tx_job **result, const struct conf *conf, unsigned ports, uint32_t frames);
+int tx_job_new(struct tx_job **result, const struct conf_forward *conf, unsigned ports,
+	       uint32_t frames);
 void tx_job_free(struct tx_job *job);
 
 /* Builds the frames of a port from its opts. Main thread. Returns 0 or -ENOMEM. */

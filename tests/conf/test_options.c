@@ -22,6 +22,7 @@ static enum options_result parse(const char *line)
 		if (*word && argc < WORDS_MAX)
 			argv[argc++] = word;
 	error[0] = '\0';
+	conf_fini(&conf);
 	result = options_parse(argc, argv, &conf, error, sizeof(error));
 	free(copy);
 	return result;
@@ -31,22 +32,22 @@ static void defaults_are_xdpsocks(void **state)
 {
 	(void)state;
 	assert_int_equal(parse("-i eth7"), OPTIONS_RUN);
-	assert_int_equal(conf.mode, CONF_MODE_RXDROP);
+	assert_int_equal(conf.forward->mode, CONF_MODE_RXDROP);
 	assert_int_equal(conf.ports, 1);
-	assert_string_equal(conf.ifname[0], "eth7");
-	assert_int_equal(conf.queues.count, 1);
-	assert_int_equal(conf.queues.value[0], 0);
-	assert_false(conf.all_queues);
-	assert_int_equal(conf.batch, 64);
-	assert_int_equal(conf.frame_size, 4096);
-	assert_int_equal(conf.ring_size, 2048);
-	assert_int_equal(conf.frames_per_queue, 5 * 2048);
+	assert_string_equal(conf.port[0].device, "eth7");
+	assert_int_equal(conf.port[0].queues.count, 1);
+	assert_int_equal(conf.port[0].queues.value[0], 0);
+	assert_false(conf.port[0].all_queues);
+	assert_int_equal(conf.forward->batch, 64);
+	assert_int_equal(conf.forward->frame_size, 4096);
+	assert_int_equal(conf.forward->ring_size, 2048);
+	assert_int_equal(conf.forward->frames_per_queue, 5 * 2048);
 	assert_int_equal(conf.interval_s, 1);
 	assert_int_equal(conf.duration_s, 0);
-	assert_int_equal(conf.tx.size_min, 64);
-	assert_int_equal(conf.attach, CONF_ATTACH_AUTO);
-	assert_int_equal(conf.zero_copy, CONF_ZERO_COPY_AUTO);
-	assert_false(conf.poll);
+	assert_int_equal(conf.forward->tx.size_min, 64);
+	assert_int_equal(conf.port[0].attach, CONF_ATTACH_AUTO);
+	assert_int_equal(conf.port[0].zero_copy, CONF_ZERO_COPY_AUTO);
+	assert_false(conf.forward->poll);
 	assert_false(conf.json);
 	assert_false(conf.keep_privileges);
 }
@@ -67,7 +68,7 @@ static void modes_follow_flags_and_ports(void **state)
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
 		assert_int_equal(parse(rows[i].line), OPTIONS_RUN);
-		assert_int_equal(conf.mode, rows[i].want);
+		assert_int_equal(conf.forward->mode, rows[i].want);
 	}
 }
 
@@ -78,29 +79,30 @@ static void every_flag_of_the_first_issue_is_understood(void **state)
 			       "--cpus=1,0 --ring-size=4096 --frames-per-queue=30000 --huge-pages "
 			       "--json --keep-privileges"),
 			 OPTIONS_RUN);
-	assert_int_equal(conf.queues.count, 3);
-	assert_int_equal(conf.queues.value[2], 3);
-	assert_true(conf.poll && conf.huge_pages && conf.json && conf.keep_privileges);
-	assert_int_equal(conf.attach, CONF_ATTACH_NATIVE);
-	assert_int_equal(conf.zero_copy, CONF_ZERO_COPY_REQUIRE);
-	assert_int_equal(conf.batch, 32);
-	assert_int_equal(conf.frame_size, 2048);
+	assert_int_equal(conf.port[0].queues.count, 3);
+	assert_int_equal(conf.port[0].queues.value[2], 3);
+	assert_true(conf.forward->poll && conf.forward->huge_pages && conf.json &&
+		    conf.keep_privileges);
+	assert_int_equal(conf.port[0].attach, CONF_ATTACH_NATIVE);
+	assert_int_equal(conf.port[0].zero_copy, CONF_ZERO_COPY_REQUIRE);
+	assert_int_equal(conf.forward->batch, 32);
+	assert_int_equal(conf.forward->frame_size, 2048);
 	assert_int_equal(conf.interval_s, 5);
 	assert_int_equal(conf.duration_s, 60);
-	assert_int_equal(conf.cpus.count, 2);
-	assert_int_equal(conf.cpus.value[0], 1);
-	assert_int_equal(conf.ring_size, 4096);
-	assert_int_equal(conf.frames_per_queue, 30000);
+	assert_int_equal(conf.forward->cpus.count, 2);
+	assert_int_equal(conf.forward->cpus.value[0], 1);
+	assert_int_equal(conf.forward->ring_size, 4096);
+	assert_int_equal(conf.forward->frames_per_queue, 30000);
 
 	assert_int_equal(parse("--txonly --interface=a --queue=all --poll --xdp-skb --copy "
 			       "--batch-size=1 --frame-size=4096 --interval=1 --duration=0 "
 			       "--tx-pkt-count=179 --tx-pkt-size=1518"),
 			 OPTIONS_RUN);
-	assert_true(conf.all_queues);
-	assert_int_equal(conf.attach, CONF_ATTACH_SKB);
-	assert_int_equal(conf.zero_copy, CONF_ZERO_COPY_NEVER);
-	assert_int_equal(conf.tx.count, 179);
-	assert_int_equal(conf.tx.size_min, 1518);
+	assert_true(conf.port[0].all_queues);
+	assert_int_equal(conf.port[0].attach, CONF_ATTACH_SKB);
+	assert_int_equal(conf.port[0].zero_copy, CONF_ZERO_COPY_NEVER);
+	assert_int_equal(conf.forward->tx.count, 179);
+	assert_int_equal(conf.forward->tx.size_min, 1518);
 
 	assert_int_equal(parse("-t -i a -q all -S -c -C 1 -s 64"), OPTIONS_RUN);
 	assert_int_equal(parse("--help"), OPTIONS_HELP);
@@ -112,8 +114,8 @@ static void a_default_batch_shrinks_to_a_small_ring(void **state)
 {
 	(void)state;
 	assert_int_equal(parse("-i a --ring-size=16"), OPTIONS_RUN);
-	assert_int_equal(conf.batch, 16);
-	assert_int_equal(conf.frames_per_queue, 80);
+	assert_int_equal(conf.forward->batch, 16);
+	assert_int_equal(conf.forward->frames_per_queue, 80);
 }
 
 static const struct {
@@ -225,30 +227,32 @@ static void the_rest_of_xdpsocks_vocabulary_is_understood(void **state)
 		      "-K 7 -G 02:ab:00:00:00:FF -H 04:00:00:00:00:01 -T 1000 -y -w tai "
 		      "-W fifo -U 99 -x -a -I eth0 -Q -R"),
 		OPTIONS_RUN);
-	assert_true(conf.no_need_wakeup && conf.busy_poll && conf.unaligned && conf.shared_umem);
-	assert_true(conf.frags && conf.tx.vlan && conf.tx.timestamp && conf.realtime);
+	assert_true(conf.forward->no_need_wakeup && conf.forward->busy_poll &&
+		    conf.forward->unaligned && conf.forward->shared_umem);
+	assert_true(conf.forward->frags && conf.forward->tx.vlan && conf.forward->tx.timestamp &&
+		    conf.forward->realtime);
 	assert_true(conf.extra_stats && conf.app_stats && conf.quiet);
-	assert_int_equal(conf.frame_size, 3000);
-	assert_int_equal(conf.tx.count, 7);
-	assert_int_equal(conf.tx.retries, 9);
-	assert_int_equal(conf.tx.size_min, 9000);
-	assert_int_equal(conf.tx.size_max, 9000);
-	assert_int_equal(conf.tx.pattern, 0xbeef);
-	assert_int_equal(conf.tx.vlan_id, 4095);
-	assert_int_equal(conf.tx.vlan_priority, 7);
-	assert_memory_equal(conf.tx.destination, dst, 6);
-	assert_memory_equal(conf.tx.source, src, 6);
-	assert_true(conf.tx.source_given);
-	assert_int_equal(conf.tx.cycle_us, 1000);
-	assert_int_equal(conf.tx.clock, CLOCK_TAI);
-	assert_int_equal(conf.priority, 99);
+	assert_int_equal(conf.forward->frame_size, 3000);
+	assert_int_equal(conf.forward->tx.count, 7);
+	assert_int_equal(conf.forward->tx.retries, 9);
+	assert_int_equal(conf.forward->tx.size_min, 9000);
+	assert_int_equal(conf.forward->tx.size_max, 9000);
+	assert_int_equal(conf.forward->tx.pattern, 0xbeef);
+	assert_int_equal(conf.forward->tx.vlan_id, 4095);
+	assert_int_equal(conf.forward->tx.vlan_priority, 7);
+	assert_memory_equal(conf.forward->tx.destination, dst, 6);
+	assert_memory_equal(conf.forward->tx.source, src, 6);
+	assert_true(conf.forward->tx.source_given);
+	assert_int_equal(conf.forward->tx.cycle_us, 1000);
+	assert_int_equal(conf.forward->tx.clock, CLOCK_TAI);
+	assert_int_equal(conf.forward->priority, 99);
 	assert_string_equal(conf.irq_string, "eth0");
 	assert_int_equal(parse("-t -i a --pps=1000 --sizes=imix"), OPTIONS_RUN);
-	assert_int_equal(conf.tx.pps, 1000);
-	assert_int_equal(conf.tx.sizes, CONF_SIZES_IMIX);
+	assert_int_equal(conf.forward->tx.pps, 1000);
+	assert_int_equal(conf.forward->tx.sizes, CONF_SIZES_IMIX);
 	assert_int_equal(parse("-t -i a --sizes=100-1518"), OPTIONS_RUN);
-	assert_int_equal(conf.tx.size_min, 100);
-	assert_int_equal(conf.tx.size_max, 1518);
+	assert_int_equal(conf.forward->tx.size_min, 100);
+	assert_int_equal(conf.forward->tx.size_max, 1518);
 }
 
 /* As in xdpsock, where a frame of 64 bytes has no room for both a tag and a timestamp. */
@@ -256,16 +260,16 @@ static void a_size_that_the_headers_do_not_fit_is_raised(void **state)
 {
 	(void)state;
 	assert_int_equal(parse("-t -i a -V -y"), OPTIONS_RUN);
-	assert_int_equal(conf.tx.size_min, 66);
-	assert_int_equal(conf.tx.size_max, 66);
-	assert_false(conf.tx.size_raised);
+	assert_int_equal(conf.forward->tx.size_min, 66);
+	assert_int_equal(conf.forward->tx.size_max, 66);
+	assert_false(conf.forward->tx.size_raised);
 	assert_int_equal(parse("-t -i a -V -y -s 65"), OPTIONS_RUN);
-	assert_int_equal(conf.tx.size_max, 66);
-	assert_true(conf.tx.size_raised);
+	assert_int_equal(conf.forward->tx.size_max, 66);
+	assert_true(conf.forward->tx.size_raised);
 	assert_int_equal(parse("-t -i a -V -y --sizes=64-70"), OPTIONS_RUN);
-	assert_int_equal(conf.tx.size_min, 66);
-	assert_int_equal(conf.tx.size_max, 70);
-	assert_true(conf.tx.size_raised);
+	assert_int_equal(conf.forward->tx.size_min, 66);
+	assert_int_equal(conf.forward->tx.size_max, 70);
+	assert_true(conf.forward->tx.size_raised);
 }
 
 static void an_interface_name_of_any_length_is_safe(void **state)

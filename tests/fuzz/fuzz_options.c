@@ -59,6 +59,21 @@ static bool same_bytes(const void *one, const void *other, size_t bytes)
 	return !memcmp(one, other, bytes);
 }
 
+/* Where the two have things in memory does not count. */
+static bool same_conf(const struct conf *one, const struct conf *other)
+{
+	struct conf_forward a = *one->forward, b = *other->forward;
+	const size_t scalars = offsetof(struct conf, control_socket);
+
+	memset((void *)a.port, 0, sizeof(a.port));
+	memset((void *)b.port, 0, sizeof(b.port));
+	return one->ports == other->ports && one->forwards == other->forwards &&
+	       same_bytes(one->port, other->port, one->ports * sizeof(*one->port)) &&
+	       same_bytes(&a, &b, sizeof(a)) &&
+	       same_bytes((const char *)one + scalars, (const char *)other + scalars,
+			  sizeof(*one) - scalars);
+}
+
 /* What another command line gives, whatever was parsed before it. */
 static void check_nothing_is_left_behind(void)
 {
@@ -67,9 +82,11 @@ static void check_nothing_is_left_behind(void)
 
 	ask(&plain, &answer, 0x55);
 	must(answer.result == OPTIONS_RUN);
-	must(answer.conf.mode == CONF_MODE_L2FWD && answer.conf.ports == 1);
-	must(!strcmp(answer.conf.ifname[0], "eth0"));
-	must(answer.conf.batch == 64 && !answer.conf.poll && !answer.conf.irq_string[0]);
+	must(answer.conf.forward->mode == CONF_MODE_L2FWD && answer.conf.ports == 1);
+	must(!strcmp(answer.conf.port->device, "eth0"));
+	must(answer.conf.forward->batch == 64 && !answer.conf.forward->poll);
+	must(!answer.conf.irq_string[0]);
+	conf_fini(&answer.conf);
 }
 
 static void check_error(const char *error)
@@ -90,23 +107,33 @@ static void check_list(const struct number_list *list, unsigned max)
 	}
 }
 
-static void check_ports(const struct conf *conf)
+static void check_port(const struct conf_port *port)
 {
-	must(conf->ports >= 1 && conf->ports <= CONF_PORTS_MAX);
-	must(conf->mode != CONF_MODE_L2FWD || conf->ports == 1);
-	must(conf->mode != CONF_MODE_PATCH || conf->ports == 2);
-	for (unsigned i = 0; i < conf->ports; i++) {
-		must(conf->ifname[i][0]);
-		must(memchr(conf->ifname[i], '\0', CONF_IFNAME_SIZE));
-		for (unsigned j = 0; j < i; j++)
-			must(strcmp(conf->ifname[i], conf->ifname[j]) != 0);
-	}
-	check_list(&conf->queues, QUEUE_MAX);
-	check_list(&conf->cpus, CPU_MAX);
-	must(conf->all_queues == !conf->queues.count);
+	must(port->device[0]);
+	must(memchr(port->device, '\0', CONF_IFNAME_SIZE));
+	check_list(&port->queues, QUEUE_MAX);
+	must(port->all_queues == !port->queues.count);
+	must(port->attach != CONF_ATTACH_SKB || port->zero_copy != CONF_ZERO_COPY_REQUIRE);
 }
 
-static void check_memory(const struct conf *conf)
+static void check_ports(const struct conf *conf)
+{
+	const struct conf_forward *forward = conf->forward;
+
+	must(conf->ports >= 1 && conf->ports <= CONF_PORTS_MAX);
+	must(conf->forwards == 1 && forward->ports == conf->ports);
+	must(forward->mode != CONF_MODE_L2FWD || forward->ports == 1);
+	must(forward->mode != CONF_MODE_PATCH || forward->ports == 2);
+	for (unsigned i = 0; i < forward->ports; i++) {
+		must(forward->port[i] == &conf->port[i]);
+		check_port(forward->port[i]);
+		for (unsigned j = 0; j < i; j++)
+			must(strcmp(conf->port[i].device, conf->port[j].device) != 0);
+	}
+	check_list(&forward->cpus, CPU_MAX);
+}
+
+static void check_memory(const struct conf_forward *conf)
 {
 	must(number_is_power_of_two(conf->ring_size));
 	must(conf->ring_size >= RING_SIZE_MIN && conf->ring_size <= RING_SIZE_MAX);
@@ -117,7 +144,7 @@ static void check_memory(const struct conf *conf)
 	must(conf->frames_per_queue <= FRAMES_MAX);
 }
 
-static void check_tx_of_conf(const struct conf *conf)
+static void check_tx_of_conf(const struct conf_forward *conf)
 {
 	const struct conf_tx *tx = &conf->tx;
 	unsigned headers = 46 + (tx->vlan ? 4 : 0) + (tx->timestamp ? 16 : 0);
@@ -135,24 +162,25 @@ static void check_tx_of_conf(const struct conf *conf)
 }
 
 /* Without -t nothing was said of generated frames. */
-static void check_no_tx(const struct conf *conf)
+static void check_no_tx(const struct conf_forward *conf)
 {
-	static struct conf defaults;
+	static struct conf_forward defaults;
 
-	conf_defaults(&defaults);
+	forward_defaults(&defaults);
 	must(same_bytes(&conf->tx, &defaults.tx, sizeof(conf->tx)));
 }
 
 static void check_conf(const struct conf *conf)
 {
+	const struct conf_forward *forward = conf->forward;
+
 	check_ports(conf);
-	check_memory(conf);
-	if (conf->mode == CONF_MODE_TXPUSH)
-		check_tx_of_conf(conf);
+	check_memory(forward);
+	if (forward->mode == CONF_MODE_TXPUSH)
+		check_tx_of_conf(forward);
 	else
-		check_no_tx(conf);
-	must(conf->attach != CONF_ATTACH_SKB || conf->zero_copy != CONF_ZERO_COPY_REQUIRE);
-	must(conf->realtime == (conf->priority > 0) && conf->priority <= PRIORITY_MAX);
+		check_no_tx(forward);
+	must(forward->realtime == (forward->priority > 0) && forward->priority <= PRIORITY_MAX);
 	must(conf->interval_s >= 1 && conf->interval_s <= 86400);
 	must(conf->duration_s <= INT_MAX);
 	must(memchr(conf->irq_string, '\0', CONF_IRQ_SIZE));
@@ -175,8 +203,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	}
 	if (first.result == OPTIONS_RUN) {
 		check_conf(&first.conf);
-		must(same_bytes(&first.conf, &second.conf, sizeof(first.conf)));
+		must(same_conf(&first.conf, &second.conf));
 	}
+	conf_fini(&first.conf);
+	conf_fini(&second.conf);
 	for (int i = 0; i < words.count; i++)
 		free(words.word[i]);
 	return 0;

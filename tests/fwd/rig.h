@@ -35,7 +35,8 @@ struct rig {
 };
 
 /* A worker of `ports` ports whose rings start at index `start`, for a mode that generates by `tx`. */
-static inline struct rig *rig_open_for(unsigned ports, uint64_t start, const struct conf *tx)
+static inline struct rig *rig_open_for(unsigned ports, uint64_t start,
+				       const struct conf_forward *tx)
 {
 	uint32_t frame_size = rig_shape.frame_size ? rig_shape.frame_size : 2048;
 	struct umem_opts umem_opts = { .frames = RIG_FRAMES * ports * (rig_shape.slice ? 3 : 1),

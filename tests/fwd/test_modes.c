@@ -509,9 +509,9 @@ static void the_first_frames_are_sampled_for_checksums(void **state)
 }
 
 /* What generates frames of one size, FCS included. */
-static struct conf tx_conf(unsigned size)
+static struct conf_forward tx_conf(unsigned size)
 {
-	return (struct conf){
+	return (struct conf_forward){
 		.frame_size = rig_shape.frame_size ? rig_shape.frame_size : 2048,
 		.batch = RIG_BATCH,
 		.frags = true,
@@ -525,7 +525,7 @@ static void txpush_sends_exactly_what_is_left(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(counts); i++) {
-		struct conf conf = tx_conf(64);
+		struct conf_forward conf = tx_conf(64);
 		struct rig *rig = rig_open_for(2, 0, &conf);
 
 		rig->worker->receives = false;
@@ -547,7 +547,7 @@ static void txpush_sends_exactly_what_is_left(void **state)
 /* Sizes in turn, each frame whole, valid and in its place, whatever chunks it lies in. */
 static void txpush_sends_every_size_in_turn(void **state)
 {
-	struct conf conf = tx_conf(64);
+	struct conf_forward conf = tx_conf(64);
 	struct rig *rig;
 	unsigned sent = 0;
 
@@ -581,7 +581,7 @@ static void txpush_sends_every_size_in_turn(void **state)
 
 static void an_imix_has_seven_four_one(void **state)
 {
-	struct conf conf = tx_conf(64);
+	struct conf_forward conf = tx_conf(64);
 	unsigned small = 0, middle = 0, large = 0;
 	struct rig *rig;
 
@@ -609,7 +609,7 @@ static void an_imix_has_seven_four_one(void **state)
 
 static void a_given_rate_is_not_exceeded(void **state)
 {
-	struct conf conf = tx_conf(64);
+	struct conf_forward conf = tx_conf(64);
 	uint64_t start_ns, end_ns;
 	struct rig *rig;
 
@@ -631,7 +631,7 @@ static void a_given_rate_is_not_exceeded(void **state)
 
 static void a_cycle_sends_one_batch_a_queue(void **state)
 {
-	struct conf conf = tx_conf(64);
+	struct conf_forward conf = tx_conf(64);
 	struct worker_counts counts;
 	uint64_t start_ns;
 	struct rig *rig;
@@ -659,7 +659,7 @@ static void a_cycle_sends_one_batch_a_queue(void **state)
 /* One port that sends frames of 60 bytes without end, as worker_start() leaves it for txpush. */
 static struct rig *txpush_rig(void)
 {
-	struct conf conf = tx_conf(64);
+	struct conf_forward conf = tx_conf(64);
 	struct rig *rig = rig_open_for(1, 0, &conf);
 
 	rig->worker->receives = false;
