@@ -78,7 +78,7 @@ static int try_open(struct lane *lane, const struct lane_opts *opts, bool zero_c
 		xsk_close(&lane->xsk);
 		return err;
 	}
-	queue = worker_add(opts->worker, &lane->xsk);
+	queue = worker_add(opts->worker, &lane->xsk, true);
 	*bind_err = bind_patiently(&lane->xsk, &bind_opts);
 	if (*bind_err) {
 		xsk_close(&lane->xsk);

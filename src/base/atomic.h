@@ -13,6 +13,8 @@
 
 #define fence_acquire() __atomic_thread_fence(__ATOMIC_ACQUIRE)
 #define fence_release() __atomic_thread_fence(__ATOMIC_RELEASE)
+/* Between a store and a load of another word, for two threads that each store and then look. */
+#define fence_full() __atomic_thread_fence(__ATOMIC_SEQ_CST)
 
 /* Tells the core that this is a spin-wait: it frees resources for the sibling hyper-thread and
  * leaves the loop without a memory-order flush. */

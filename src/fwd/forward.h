@@ -59,8 +59,9 @@ static always_inline uint64_t packet_bytes(const struct ring_cursor *rx, uint32_
 	return bytes;
 }
 
-/* Takes up to a batch off RX while the egress is down: see worker.h for why they are not kept. */
-static inline COLD uint32_t forward_discard(struct worker *worker, struct queue *ingress)
+/* Takes up to a batch off RX that cannot go on: see worker.h and handover.h for why they are not kept. */
+static inline COLD uint32_t forward_discard(struct worker *worker, struct queue *ingress,
+					    enum drop_reason reason)
 {
 	uint32_t ready = descs_ready(ingress), taken = 0;
 	struct ring_cursor rx = ring_peek(&ingress->rx);
@@ -71,7 +72,7 @@ static inline COLD uint32_t forward_discard(struct worker *worker, struct queue 
 		if (!descs)
 			break;
 		ingress->rx_bytes += packet_bytes(&rx, descs);
-		forward_drop(worker, ingress, &rx, descs, DROP_LINK_DOWN);
+		forward_drop(worker, ingress, &rx, descs, reason);
 		taken += descs;
 	}
 	ring_release(&ingress->rx, &rx);
@@ -130,6 +131,12 @@ static always_inline uint32_t forward_packets(struct worker *worker, struct queu
 		if (!descs)
 			break;
 		endless = cursor_ahead(&rx, descs - 1)->options & XDP_PKT_CONTD;
+		if (descs > room && !endless && egress->hands_over) {
+			ingress->rx_bytes += packet_bytes(&rx, descs);
+			taken += descs;
+			forward_drop(worker, ingress, &rx, descs, DROP_HAND_OVER_FULL);
+			continue;
+		}
 		if (descs > room && !endless) {
 			ingress->held = !taken;
 			break;
@@ -177,6 +184,8 @@ static always_inline uint32_t forward_frames(struct worker *worker, struct queue
 	if (ready < count)
 		count = ready;
 	if (unlikely(!count)) {
+		if (egress->hands_over)
+			return forward_discard(worker, ingress, DROP_HAND_OVER_FULL);
 		ingress->held = true;
 		return 0;
 	}
@@ -215,7 +224,7 @@ static always_inline uint32_t forward_burst(struct worker *worker, struct queue 
 		return 0;
 	}
 	if (unlikely(egress->down))
-		return forward_discard(worker, ingress);
+		return forward_discard(worker, ingress, DROP_LINK_DOWN);
 	return plain ? forward_frames(worker, ingress, egress, swap) :
 		       forward_packets(worker, ingress, egress, swap);
 }

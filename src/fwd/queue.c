@@ -3,7 +3,9 @@
 
 #include <errno.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "fwd/handover.h"
 #include "xdp/xsk.h"
 
 /*
@@ -31,10 +33,60 @@ static enum kick_result kick_result(int err)
 	}
 }
 
+/* The two indices and the flags of every idle ring. Nothing is ever written there: an idle ring has no
+ * entry to announce or to release. */
+static uint32_t idle_word;
+
+static struct ring ring_idle(void)
+{
+	return (struct ring){
+		.mask = UINT32_MAX, /* its size is 0 */
+		.producer = &idle_word,
+		.consumer = &idle_word,
+		.flags = &idle_word,
+	};
+}
+
+struct queue queue_idle(unsigned port)
+{
+	return (struct queue){
+		.rx = ring_idle(),
+		.fill = ring_idle(),
+		.tx = ring_idle(),
+		.completion = ring_idle(),
+		.fd = -1,
+		.port = (uint16_t)port,
+		.tx_tag = ledger_pack(LEDGER_TX, port, 0),
+	};
+}
+
+void queue_hand_over(struct queue *queue, struct handover *handover, int bell_fd)
+{
+	handover_sender(handover, &queue->tx, &queue->completion);
+	queue->tx_tag = ledger_pack(LEDGER_HAND_OVER, queue->port, 0);
+	queue->hands_over = true;
+	queue->bell_fd = bell_fd;
+}
+
+/* What was handed over is announced already. */
+static void ring_bell(struct queue *queue)
+{
+	uint64_t one = 1;
+
+	queue->unsent = false;
+	fence_full(); /* pairs with that of worker_sleep(): see handover.h */
+	if (ring_needs_wakeup(&queue->tx) && write(queue->bell_fd, &one, sizeof(one)) < 0)
+		return; /* the eventfd is full of bells: it is awake */
+}
+
 void queue_kick_tx(struct queue *queue)
 {
 	uint32_t before = load_relaxed(queue->tx.consumer);
 
+	if (queue->hands_over) {
+		ring_bell(queue);
+		return;
+	}
 	for (unsigned i = 0; i < KICKS_PER_PASS; i++) {
 		uint32_t after;
 		int err;
@@ -108,6 +160,18 @@ static void count_sent(const struct queue *queue, struct queue_counts *counts, u
 	}
 }
 
+/* The other worker is no part of the kernel, and what it took over is its to count as sent. */
+static void count_handed(const struct queue *queue, struct queue_counts *counts)
+{
+	uint64_t out = queue->tx.own - queue->completion.own;
+
+	counts->handed = counts->tx_packets;
+	counts->hand_over = out;
+	counts->tx_packets = counts->tx_descriptors = counts->tx_bytes = 0;
+	counts->kernel -= (int64_t)out - (int64_t)counts->tx - (int64_t)counts->completion;
+	counts->tx = counts->completion = 0;
+}
+
 void queue_count(const struct queue *queue, struct queue_counts *counts)
 {
 	uint32_t fill_consumer, rx_producer, tx_consumer, completion_producer;
@@ -137,6 +201,9 @@ void queue_count(const struct queue *queue, struct queue_counts *counts)
 	counts->tx_pending -= queue->tx_lost;
 	counts->tx_lost = queue->tx_lost;
 	counts->lost = queue->lost + queue->tx_lost;
+	counts->handed = counts->hand_over = 0;
+	if (queue->hands_over)
+		count_handed(queue, counts);
 	counts->partial_checksums = queue->partial_checksums;
 	memcpy(counts->calls, queue->calls, sizeof(counts->calls));
 	counts->calls[queue->zero_copy ? CALL_WAKE_TX : CALL_COPY_TX] = queue->kicks[KICK_CALLS];

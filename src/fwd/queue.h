@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * One port's queue as its poller works it: the four rings of one socket and what is counted there.
+ * One port's queue as its poller works it: the four rings of one socket and what is counted there. Where
+ * the poller has no RX or no TX queue of the port these rings are idle ones, which are always empty and
+ * full (queue_idle()); or TX and completion are a hand-over's (handover.h).
  * Owner of every field: the worker's thread, except where said; the daemon fills it in before the
  * thread starts and reads it after the thread has ended.
  */
@@ -11,7 +13,10 @@
 
 #include "base/layout.h"
 #include "fwd/stats.h"
+#include "xdp/ledger.h"
 #include "xdp/ring.h"
+
+struct handover;
 
 struct queue {
 	/* Read and written in every pass. */
@@ -26,19 +31,21 @@ struct queue {
 	 * the same passes read them. */
 	GROUP_BEGIN(burst);
 	uint64_t rx_bytes;
-	uint64_t tx_bytes; /* put on the TX ring, completed or not */
-	uint64_t tx_left;  /* txpush: packets still to generate; UINT64_MAX: no end */
-	uint32_t stock;	   /* frames that may be out for receiving; see queue_short() */
-	uint32_t tx_lost;  /* TX descriptors that the kernel refused and will not return */
-	int fd;		   /* the socket, for wake-ups; owned by the daemon */
-	uint16_t port;	   /* number in the worker's forward; the ledger's port */
-	uint16_t samples;  /* TCP and UDP frames still to be looked at for a whole checksum */
-	bool flag_wakes;   /* wake-ups are needed only where the ring's flag says so: zero-copy */
-	bool busy_poll;	   /* a call in every pass, for the driver's NAPI runs in it */
-	bool unsent;	   /* the kernel has not taken all of the TX ring, as far as we know */
-	bool down;	   /* the last wake-up said ENETDOWN or ENXIO */
-	bool held;	   /* frames wait on RX because the egress has no room */
-	bool closed;	   /* its counts are final and stand in `final` */
+	uint64_t tx_bytes;   /* put on the TX ring, completed or not */
+	uint64_t tx_left;    /* txpush: packets still to generate; UINT64_MAX: no end */
+	uint32_t stock;	     /* frames that may be out for receiving; see queue_short() */
+	uint32_t tx_lost;    /* TX descriptors that the kernel refused and will not return */
+	ledger_entry tx_tag; /* of frames on the TX ring, without the index */
+	int fd;		     /* the socket, for wake-ups; owned by the daemon */
+	uint16_t port;	     /* number in the worker's forward; the ledger's port */
+	uint16_t samples;    /* TCP and UDP frames still to be looked at for a whole checksum */
+	bool flag_wakes;     /* wake-ups are needed only where the ring's flag says so: zero-copy */
+	bool busy_poll;	     /* a call in every pass, for the driver's NAPI runs in it */
+	bool unsent;	     /* the kernel has not taken all of the TX ring, as far as we know */
+	bool down;	     /* the last wake-up said ENETDOWN or ENXIO */
+	bool held;	     /* frames wait on RX because the egress has no room */
+	bool hands_over;     /* TX leads to another worker */
+	bool closed;	     /* its counts are final and stand in `final` */
 	GROUP_END(burst);
 
 	/* Packets of several descriptors only. */
@@ -50,6 +57,7 @@ struct queue {
 	/* Rare events, and what a closed queue leaves behind. */
 	GROUP_BEGIN(rare);
 	bool zero_copy; /* as bound */
+	int bell_fd;	/* wakes the worker that TX leads to; borrowed from it */
 	uint64_t partial_checksums;
 	uint64_t calls[CALL_COUNTS]; /* those that are not made of kicks */
 	uint64_t stuck_since_ns;  /* refused descriptors may be outstanding since then; 0: none */
@@ -64,6 +72,12 @@ struct queue {
 
 ASSERT_GROUP(queue, rings, 3);
 ASSERT_GROUP(queue, burst, 1);
+
+/* A port's queue without a socket: nothing comes, and nothing can go. Main thread. */
+struct queue queue_idle(unsigned port);
+
+/* TX and completion are a hand-over's from now on, to the worker that bell_fd wakes. Main thread. */
+void queue_hand_over(struct queue *queue, struct handover *handover, int bell_fd);
 
 /*
  * Frames that may still be put on the TX ring. Not the ring's own room: what is queued and what
@@ -110,7 +124,7 @@ static always_inline uint32_t queue_tx_pending(const struct queue *queue)
 void queue_find_lost(struct queue *queue, uint32_t refused);
 
 /*
- * Wakes the kernel until it has taken all of the TX ring, at most a bounded number of times: a copy
+ * Wakes who takes from the TX ring. The kernel, until it has taken all of it, at most a bounded number of times: a copy
  * mode socket sends nothing by itself, 32 frames a call. Never fails: what went wrong is counted,
  * what is left is tried again in the next pass. Worker's thread.
  */

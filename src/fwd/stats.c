@@ -6,6 +6,7 @@ static const char *const drop_names[DROP_REASONS] = {
 	[DROP_LINK_DOWN] = "link_down",
 	[DROP_BAD_DESCRIPTOR] = "bad_descriptor",
 	[DROP_STOPPING] = "stopping",
+	[DROP_HAND_OVER_FULL] = "hand_over_full",
 	[DROP_TOO_LONG] = "too_long",
 	[DROP_RING_VIOLATION] = "ring_violation",
 };
@@ -67,6 +68,7 @@ int64_t worker_counts_balance(const struct worker_counts *counts)
 		const struct queue_counts *queue = &counts->queue[i];
 
 		found += queue->fill + queue->rx + queue->tx + queue->completion;
+		found += queue->hand_over;
 	}
 	return (int64_t)(counts->total - found) - worker_counts_kernel(counts);
 }

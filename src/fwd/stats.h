@@ -15,7 +15,8 @@ enum drop_reason {
 	DROP_RUNT,	/* under 14 bytes: no Ethernet header, and the kernel would choke on it */
 	DROP_LINK_DOWN, /* the egress device is down or gone */
 	DROP_BAD_DESCRIPTOR, /* the kernel named an address outside the frames, received or completed */
-	DROP_STOPPING,	     /* still on the RX ring when the time to drain was over */
+	DROP_STOPPING,	     /* still on the RX ring, or lent, when the time to drain was over */
+	DROP_HAND_OVER_FULL, /* the worker that sends for this one does not keep up */
 	DROP_TOO_LONG,	     /* a packet that fills the RX ring and has no end */
 	DROP_RING_VIOLATION, /* the kernel named a frame that it did not have; builds with checks only */
 	DROP_REASONS,
@@ -66,6 +67,8 @@ struct queue_counts {
 	uint64_t tx_packets;	 /* completed by the kernel */
 	uint64_t tx_descriptors; /* ... in so many pieces */
 	uint64_t tx_bytes;
+	uint64_t handed;	    /* packets that another worker took over to send */
+	uint64_t hand_over;	    /* frames lent to it */
 	uint64_t tx_pending;	    /* descriptors put on the TX ring, not refused, not completed */
 	uint64_t partial_checksums; /* of the TCP and UDP frames that were sampled */
 	uint64_t drops[DROP_REASONS];
@@ -107,7 +110,7 @@ int64_t worker_counts_kernel(const struct worker_counts *counts);
 uint64_t worker_counts_lost(const struct worker_counts *counts);
 
 /*
- * total - (pool + fill + rx + tx + completion + kernel + lost): 0, or a frame was leaked (positive)
+ * total - (pool + fill + rx + tx + completion + kernel + hand_over + lost): 0, or a frame was leaked (positive)
  * or doubled (negative). Frames in hand do not appear: there are none between two passes.
  */
 int64_t worker_counts_balance(const struct worker_counts *counts);

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "fwd/inlet.h"
 #include "fwd/worker_loop.h"
 
 /* A drain ends when nothing is left and nothing came for this long: NAPI polls that had looked up
@@ -81,17 +82,25 @@ void worker_free(struct worker *worker)
 	if (!worker)
 		return;
 	close(worker->wake_fd);
+	for (unsigned i = 0; i < worker->inlets; i++)
+		handover_free(worker->inlet[i].handover);
+	free(worker->inlet);
 	free(worker->pool.frame);
 	tx_job_free(worker->tx_job);
 	free(worker);
 }
 
-struct queue *worker_add(struct worker *worker, const struct xsk *xsk)
+struct queue *worker_add(struct worker *worker, const struct xsk *xsk, bool receives)
 {
 	unsigned port = worker->queues++;
 	struct queue *queue = &worker->queue[port];
 
 	assert(port < CONF_PORTS_MAX);
+	if (!xsk) {
+		*queue = queue_idle(port);
+		worker->pollfd[1 + port] = (struct pollfd){ .fd = -1 };
+		return queue;
+	}
 	*queue = (struct queue){
 		.rx = xsk->ring[XSK_RING_RX],
 		.fill = xsk->ring[XSK_RING_FILL],
@@ -100,14 +109,36 @@ struct queue *worker_add(struct worker *worker, const struct xsk *xsk)
 		.fd = xsk->fd,
 		/* What fills the RX ring, and one batch so that the RX ring is what a slow poller
 		 * is seen to overrun. worker_bound() may know better. */
-		.stock = ring_size(&xsk->ring[XSK_RING_RX]) + worker->batch,
+		.stock = receives ? ring_size(&xsk->ring[XSK_RING_RX]) + worker->batch : 0,
 		.port = (uint16_t)port,
+		.tx_tag = ledger_pack(LEDGER_TX, port, 0),
 		.tx_left = UINT64_MAX,
 		.busy_poll = worker->busy_poll,
 	};
 	worker->pollfd[1 + port] = (struct pollfd){ .fd = xsk->fd };
 	worker_refill(worker, queue, false);
 	return queue;
+}
+
+int worker_connect(struct worker *sender, unsigned port, struct worker *receiver, uint32_t size)
+{
+	struct inlet *inlets = calloc(receiver->inlets + 1U, sizeof(*inlets));
+	struct inlet *inlet = inlets ? &inlets[receiver->inlets] : NULL;
+
+	if (!inlets || handover_new(&inlet->handover, size)) {
+		free(inlets);
+		return -ENOMEM;
+	}
+	if (receiver->inlets)
+		memcpy(inlets, receiver->inlet, receiver->inlets * sizeof(*inlets));
+	free(receiver->inlet);
+	receiver->inlet = inlets;
+	receiver->inlets++;
+	inlet->port = (uint16_t)port;
+	inlet->chunks = chunks_of(&sender->chunks, false);
+	handover_receiver(inlet->handover, &inlet->in, &inlet->back);
+	queue_hand_over(&sender->queue[port], inlet->handover, receiver->wake_fd);
+	return 0;
 }
 
 int worker_start(struct worker *worker, void (*run)(struct worker *worker), bool receives)
@@ -235,6 +266,48 @@ static short wanted_events(const struct worker *worker, const struct queue *queu
 	return events;
 }
 
+uint32_t worker_take_over(struct worker *worker)
+{
+	uint32_t taken = 0;
+
+	for (unsigned i = 0; i < worker->inlets; i++)
+		taken += inlet_burst(worker, &worker->inlet[i]);
+	return taken;
+}
+
+/* Asks the senders to wake it, and looks once more: true if there is nothing to take over. */
+static bool inlets_settle(struct worker *worker)
+{
+	bool settled = true;
+
+	for (unsigned i = 0; i < worker->inlets; i++)
+		handover_ask_wakeup(&worker->inlet[i].in, true);
+	fence_full(); /* pairs with that of ring_bell(): see handover.h */
+	for (unsigned i = 0; i < worker->inlets; i++) {
+		struct inlet *inlet = &worker->inlet[i];
+
+		if (!inlet->held && ring_ready(&inlet->in, 1))
+			settled = false;
+	}
+	return settled;
+}
+
+static void inlets_wake(struct worker *worker)
+{
+	for (unsigned i = 0; i < worker->inlets; i++)
+		handover_ask_wakeup(&worker->inlet[i].in, false);
+}
+
+/* Room for a hand-over comes with completions, which wake nobody. */
+static bool any_inlet_held(const struct worker *worker)
+{
+	for (unsigned i = 0; i < worker->inlets; i++) {
+		if (worker->inlet[i].held)
+			return true;
+	}
+	return false;
+}
+
 void worker_sleep(struct worker *worker, int timeout_ms)
 {
 	uint64_t count;
@@ -247,16 +320,20 @@ void worker_sleep(struct worker *worker, int timeout_ms)
 		/* Frames on a copy mode TX ring leave only when we call again; completions that a
 		 * full ring waits for wake nobody. A device that is down gets the long sleep. */
 		if (!(events & POLLOUT) && !queue->down &&
-		    (queue->unsent || queue_tx_room(queue) < worker->batch))
+		    (queue->unsent ||
+		     (queue_tx_pending(queue) && queue_tx_room(queue) < worker->batch)))
 			timeout_ms = WORKER_NAP_MS < timeout_ms ? WORKER_NAP_MS : timeout_ms;
 	}
+	if (any_inlet_held(worker) && WORKER_NAP_MS < timeout_ms)
+		timeout_ms = WORKER_NAP_MS;
 	worker_publish(worker);
 	if (worker->poll)
 		worker->polls++;
 	store_release(&worker->asleep, 1); /* pairs with answered() */
-	if (poll(worker->pollfd, 1 + worker->queues, timeout_ms) > 0 && worker->pollfd[0].revents &&
-	    read(worker->wake_fd, &count, sizeof(count)) < 0)
+	if (inlets_settle(worker) && poll(worker->pollfd, 1 + worker->queues, timeout_ms) > 0 &&
+	    worker->pollfd[0].revents && read(worker->wake_fd, &count, sizeof(count)) < 0)
 		worker->pollfd[0].revents = 0; /* somebody else's read: awake is all we wanted */
+	inlets_wake(worker);
 	store_release(&worker->asleep, 0);
 }
 
@@ -381,7 +458,7 @@ static uint32_t take_back(struct worker *worker, unsigned port)
 	for (uint32_t frame = worker->first_frame; frame < end; frame++) {
 		enum ledger_state state = ledger_state(worker->chunks.ledger[frame]);
 
-		if (state != LEDGER_FILL && state != LEDGER_TX)
+		if (state != LEDGER_FILL && state != LEDGER_TX && state != LEDGER_HAND_OVER)
 			continue;
 		if (ledger_port(worker->chunks.ledger[frame]) != port)
 			continue;
@@ -395,6 +472,21 @@ static uint32_t take_back(struct worker *worker, unsigned port)
 void worker_remove_last(struct worker *worker)
 {
 	take_back(worker, --worker->queues);
+}
+
+/* Lent frames that nobody took over any more. Which port they came in on is not known; it is counted with
+ * the first that receives. The receiver has ended. */
+static void count_unreceived(struct worker *worker, const struct queue *queue)
+{
+	uint64_t left = (uint32_t)queue->tx.own - load_relaxed(queue->tx.consumer);
+	unsigned first = 0;
+
+	while (first + 1U < worker->queues && worker->queue[first].fd < 0)
+		first++;
+	for (uint64_t i = queue->tx.own - left; i != queue->tx.own; i++) {
+		if (!(ring_desc(&queue->tx, i)->options & XDP_PKT_CONTD))
+			worker->queue[first].drops[DROP_STOPPING]++;
+	}
 }
 
 void worker_close_port(struct worker *worker, unsigned port)
@@ -418,7 +510,10 @@ void worker_close_port(struct worker *worker, unsigned port)
 		queue->drops[DROP_STOPPING] += !continued;
 	}
 	ring_release(&queue->rx, &rx);
+	if (queue->hands_over)
+		count_unreceived(worker, queue);
 	queue_count(queue, &queue->final);
+	queue->final.hand_over = 0;
 	queue->final.fill = queue->final.rx = queue->final.tx = queue->final.completion = 0;
 	queue->final.kernel = 0;
 	queue->final.lost = 0; /* the ledger knows them, and the kernel lets them go now */

@@ -53,12 +53,15 @@
  * early, it only says "lost" for a moment. */
 #define WORKER_STUCK_MS 20
 
+struct inlet;
+
 struct worker {
 	/* Set before the thread starts, only read afterwards. */
 	GROUP_BEGIN(setup);
 	struct chunks chunks; /* of that umem, or a slice of it */
 	uint32_t batch;	      /* packets a port and pass */
 	uint16_t queues;      /* used entries of queue[] */
+	uint16_t inlets;      /* used entries of inlet[] */
 	bool poll;	      /* sleeps when idle; else it spins */
 	bool busy_poll;	      /* its sockets run the driver's NAPI */
 	bool timed;	      /* its frames are due at times */
@@ -92,7 +95,8 @@ struct worker {
 
 	/* Owner: the worker's thread. Cold, or large. */
 	GROUP_BEGIN_APART(cold);
-	struct umem *umem; /* borrowed from the daemon */
+	struct umem *umem;   /* borrowed from the daemon */
+	struct inlet *inlet; /* what other workers hand over. Owned. */
 	struct worker_counts scratch;
 	struct pollfd pollfd[CONF_PORTS_MAX + 1];
 	struct tx_job *tx_job; /* txpush only. Owned. */
@@ -150,22 +154,32 @@ int worker_new(struct worker **result, const struct worker_opts *opts, struct um
 void worker_free(struct worker *worker);
 
 /*
- * Adds a mapped socket as the worker's next port (CONF_PORTS_MAX at most), and stocks its fill ring.
+ * Adds a mapped socket as the worker's next port (CONF_PORTS_MAX at most), and stocks its fill ring; NULL:
+ * a port that the worker has no queue of. Of a socket whose device has no RX queue of its number,
+ * `receives` is false: it gets no frame for one.
  * The worker then owns the user side of the rings; the socket stays the daemon's. Main thread, before
  * worker_start().
  * Returns the queue, for the mode's own settings.
  */
-struct queue *worker_add(struct worker *worker, const struct xsk *xsk);
+struct queue *worker_add(struct worker *worker, const struct xsk *xsk, bool receives);
 
 /* Undoes the last worker_add(), where the bind was refused: its frames return to the pool. The socket
  * must be closed before the frames are used again. Main thread, before worker_start(). */
 void worker_remove_last(struct worker *worker);
 
+/*
+ * Makes the sender's queue of this port, on which nothing was sent yet, one that hands over to the receiver,
+ * who has the port under the same number and a TX queue of it. Rings of `size` entries. They are the
+ * receiver's, which must not be freed before the sender has closed the port. Main thread, before either's
+ * worker_start(). Returns 0 or -ENOMEM, without a message.
+ */
+int worker_connect(struct worker *sender, unsigned port, struct worker *receiver, uint32_t size);
+
 /* What worker_add() could not know before the bind. Main thread, before worker_start(). */
 static inline void worker_bound(struct queue *queue, const struct xsk *xsk)
 {
 	queue->zero_copy = xsk->zero_copy;
-	if (xsk->zero_copy) /* its driver stocks a ring of its own besides */
+	if (xsk->zero_copy && queue->stock) /* its driver stocks a ring of its own besides */
 		queue->stock = ring_size(&queue->fill);
 	queue->flag_wakes = xsk->zero_copy && xsk->need_wakeup;
 }

@@ -27,6 +27,9 @@ void worker_wait_due(struct worker *worker);
 /* Looks for descriptors that will never be completed. Does something at most once in WORKER_STUCK_MS. */
 void worker_find_lost(struct worker *worker);
 
+/* Sends what other workers hand over. Returns the descriptors. */
+uint32_t worker_take_over(struct worker *worker);
+
 /* Publishes a snapshot of now, and thereby answers every request made so far. */
 void worker_publish(struct worker *worker);
 
@@ -141,7 +144,7 @@ static always_inline struct sends sends_begin(const struct worker *worker,
 	return (struct sends){
 		.tx = ring_take(&queue->tx),
 		.chunks = chunks_of(&worker->chunks, plain),
-		.tag = ledger_pack(LEDGER_TX, queue->port, 0),
+		.tag = queue->tx_tag,
 	};
 }
 
@@ -213,7 +216,8 @@ static always_inline uint32_t worker_reap(struct worker *worker, struct queue *q
 	for (uint32_t i = 0; i < count; i++) {
 		uint64_t addr = *cursor_addr(&completion);
 
-		if (likely(queue_believes(queue, &returns.chunks, addr, LEDGER_TX)))
+		if (likely(queue_believes(queue, &returns.chunks, addr,
+					  ledger_state(queue->tx_tag))))
 			returns_put(worker, &returns, addr);
 	}
 	returns_end(target, &returns);
@@ -254,6 +258,8 @@ static always_inline uint32_t worker_pass(struct worker *worker, burst_fn *burst
 
 	for (unsigned i = 0; i < worker->queues; i++)
 		moved += worker_reap(worker, &worker->queue[i], plain);
+	if (worker->inlets)
+		moved += worker_take_over(worker);
 	for (unsigned i = 0; i < worker->queues; i++)
 		moved += burst(worker, &worker->queue[i], plain);
 	for (unsigned i = 0; i < worker->queues; i++)

@@ -192,7 +192,7 @@ static void a_refused_bind_leaves_no_trace(void **state)
 	struct fake_socket *refused = fake_open(&rig->umem, RIG_RING, 2 * RIG_RING, 0);
 
 	(void)state;
-	worker_add(rig->worker, &refused->xsk);
+	worker_add(rig->worker, &refused->xsk, true);
 	worker_remove_last(rig->worker);
 	fake_close(refused);
 	assert_int_equal(rig->worker->queues, 1);
