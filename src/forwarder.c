@@ -166,6 +166,7 @@ static int open_lanes(struct forwarder *forwarder, struct worker *worker)
 	for (unsigned i = 0; i < forwarder->ports; i++) {
 		struct lane_opts opts = {
 			.port = &forwarder->port[i],
+			.index = i,
 			.worker = worker,
 			.conf = forwarder->conf,
 			.peers = shared ? forwarder->lane :

@@ -78,11 +78,14 @@ static int try_open(struct lane *lane, const struct lane_opts *opts, bool zero_c
 		xsk_close(&lane->xsk);
 		return err;
 	}
-	queue = worker_add(opts->worker, &lane->xsk, true);
+	queue = worker_plug(opts->worker, opts->index, &lane->xsk, true);
 	*bind_err = bind_patiently(&lane->xsk, &bind_opts);
 	if (*bind_err) {
+		struct queue gone;
+
+		worker_unplug(opts->worker, opts->index, &gone);
 		xsk_close(&lane->xsk);
-		worker_remove_last(opts->worker);
+		(void)worker_reclaim(opts->worker, opts->index);
 		return 0;
 	}
 	worker_bound(queue, &lane->xsk);

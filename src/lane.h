@@ -26,6 +26,7 @@ struct lane {
 
 struct lane_opts {
 	const struct port *port; /* attached */
+	unsigned index;		 /* of the port, in its forward */
 	struct worker *worker;
 	const struct conf_forward *conf;
 	const struct lane *peers; /* lanes over the same UMEM opened so far: they may share it */

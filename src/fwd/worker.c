@@ -90,12 +90,14 @@ void worker_free(struct worker *worker)
 	free(worker);
 }
 
-struct queue *worker_add(struct worker *worker, const struct xsk *xsk, bool receives)
+struct queue *worker_plug(struct worker *worker, unsigned port, const struct xsk *xsk,
+			  bool receives)
 {
-	unsigned port = worker->queues++;
 	struct queue *queue = &worker->queue[port];
 
-	assert(port < CONF_PORTS_MAX);
+	assert(port <= worker->queues && port < CONF_PORTS_MAX);
+	if (port == worker->queues)
+		worker->queues++;
 	if (!xsk) {
 		*queue = queue_idle(port);
 		worker->pollfd[1 + port] = (struct pollfd){ .fd = -1 };
@@ -141,6 +143,38 @@ int worker_connect(struct worker *sender, unsigned port, struct worker *receiver
 	return 0;
 }
 
+static void wake(const struct worker *worker)
+{
+	uint64_t one = 1;
+
+	/* It can only fail when the counter is full, and then the worker is awake anyway. */
+	if (write(worker->wake_fd, &one, sizeof(one)) < 0)
+		return;
+}
+
+void worker_count(const struct worker *worker, struct worker_counts *counts)
+{
+	counts->total = worker->pool.size;
+	counts->pool = worker->pool.count;
+	counts->reclaimed = worker->reclaimed;
+	counts->queues = worker->queues;
+	counts->cycle = worker->tx_job ? worker->tx_job->cycle : (struct cycle_counts){ 0 };
+	for (unsigned i = 0; i < worker->queues; i++) {
+		queue_count(&worker->queue[i], &counts->queue[i]);
+		counts->queue[i].calls[CALL_POLL] = worker->polls;
+		counts->queue[i].tx_refused = load_relaxed(&worker->refused_of[i]);
+	}
+}
+
+static void publish(struct worker *worker)
+{
+	worker_count(worker, &worker->scratch);
+	seqlock_write(&worker->seqlock, (uint64_t *)&worker->published,
+		      (const uint64_t *)&worker->scratch, worker_counts_words(worker->queues));
+	/* Pairs with load_acquire() in answered(): whoever sees the answer sees its snapshot. */
+	store_release(&worker->published_answer, worker->answered);
+}
+
 int worker_start(struct worker *worker, void (*run)(struct worker *worker), bool receives)
 {
 	pthread_attr_t attr;
@@ -149,7 +183,7 @@ int worker_start(struct worker *worker, void (*run)(struct worker *worker), bool
 	int err;
 
 	worker->receives = receives;
-	worker_publish(worker); /* so that there is something true to read before its first pass */
+	publish(worker); /* so that there is something true to read before its first pass */
 	CPU_ZERO(&cpus);
 	CPU_SET(worker->cpu, &cpus);
 	err = pthread_attr_init(&attr);
@@ -169,15 +203,6 @@ int worker_start(struct worker *worker, void (*run)(struct worker *worker), bool
 	return 0;
 }
 
-static void wake(const struct worker *worker)
-{
-	uint64_t one = 1;
-
-	/* It can only fail when the counter is full, and then the worker is awake anyway. */
-	if (write(worker->wake_fd, &one, sizeof(one)) < 0)
-		return;
-}
-
 void worker_stop(struct worker *worker)
 {
 	store_relaxed(&worker->stop, 1); /* carries nothing but itself */
@@ -191,33 +216,92 @@ void worker_join(struct worker *worker)
 	worker->running = false;
 }
 
-void worker_count(const struct worker *worker, struct worker_counts *counts)
+static void take_up_params(struct worker *worker)
 {
-	counts->total = worker->pool.size;
-	counts->pool = worker->pool.count;
-	counts->reclaimed = worker->reclaimed;
-	counts->queues = worker->queues;
-	counts->cycle = worker->tx_job ? worker->tx_job->cycle : (struct cycle_counts){ 0 };
-	for (unsigned i = 0; i < worker->queues; i++) {
-		queue_count(&worker->queue[i], &counts->queue[i]);
-		counts->queue[i].calls[CALL_POLL] = worker->polls;
-		counts->queue[i].tx_refused = load_relaxed(&worker->refused_of[i]);
-	}
+	/* Pairs with store_release() in worker_set_params(). */
+	const struct worker_params *params = load_acquire(&worker->params);
+
+	if (!params)
+		return;
+	worker->batch = params->batch;
+	worker->poll = params->poll;
+	worker->busy_poll = params->busy_poll;
+	for (unsigned i = 0; i < worker->queues; i++)
+		worker->queue[i].busy_poll = params->busy_poll;
 }
 
-void worker_publish(struct worker *worker)
+void worker_attend(struct worker *worker)
 {
-	worker->answered = load_relaxed(&worker->asked);
-	worker_count(worker, &worker->scratch);
-	seqlock_write(&worker->seqlock, (uint64_t *)&worker->published,
-		      (const uint64_t *)&worker->scratch, worker_counts_words(worker->queues));
-	/* Pairs with load_acquire() in answered(): whoever sees the answer sees its snapshot. */
-	store_release(&worker->published_answer, worker->answered);
+	uint64_t count;
+
+	/* Pairs with store_release() in worker_ask(): what was set before it is seen. */
+	worker->answered = load_acquire(&worker->asked);
+	take_up_params(worker);
+	publish(worker);
+	if (!load_relaxed(&worker->park))
+		return;
+	store_release(&worker->parked, 1);    /* pairs with load_acquire() in worker_park() */
+	while (load_acquire(&worker->park)) { /* pairs with store_release() in worker_resume() */
+		if (poll(worker->pollfd, 1, WORKER_SLEEP_MS) > 0 &&
+		    read(worker->wake_fd, &count, sizeof(count)) < 0)
+			continue; /* it was a moment's */
+	}
+	store_relaxed(&worker->parked, 0);
 }
 
 void worker_ask(struct worker *worker)
 {
-	store_relaxed(&worker->asked, worker->asked + 1);
+	store_release(&worker->asked, worker->asked + 1); /* pairs with worker_attend() */
+}
+
+int worker_await(const struct worker *worker, uint64_t deadline_ns)
+{
+	/* Pairs with the store_release() after a publication, like answered(). */
+	while (worker->running && load_acquire(&worker->published_answer) != worker->asked) {
+		if (clock_now_ns() >= deadline_ns)
+			return -EAGAIN;
+		usleep(ANSWER_NAP_US);
+	}
+	return 0;
+}
+
+void worker_set_params(struct worker *worker, const struct worker_params *params)
+{
+	store_release(&worker->params, params); /* pairs with take_up_params() */
+	worker_ask(worker);
+	if (worker->running)
+		wake(worker);
+	else
+		take_up_params(worker);
+}
+
+int worker_park(struct worker *worker, uint64_t deadline_ns)
+{
+	if (!worker->running)
+		return 0;
+	store_relaxed(&worker->park, 1);
+	worker_ask(worker);
+	wake(worker);
+	/* Pairs with store_release() in worker_attend(): its pass is over. */
+	while (!load_acquire(&worker->parked)) {
+		if (clock_now_ns() >= deadline_ns) {
+			worker_resume(worker);
+			return -ETIMEDOUT;
+		}
+		usleep(ANSWER_NAP_US);
+	}
+	return 0;
+}
+
+void worker_resume(struct worker *worker)
+{
+	if (!worker->running)
+		return;
+	store_release(&worker->park, 0); /* pairs with load_acquire() in worker_attend() */
+	wake(worker);
+	/* Or the next worker_park() would take the parking of now for its own. */
+	while (load_relaxed(&worker->parked))
+		usleep(ANSWER_NAP_US);
 }
 
 static bool answered(const struct worker *worker)
@@ -235,9 +319,9 @@ int worker_read(struct worker *worker, struct worker_counts *counts, uint64_t de
 		worker_count(worker, counts);
 		return 0;
 	}
-	while (!answered(worker) && clock_now_ns() < deadline_ns)
+	/* Asked once a turn: a worker seen asleep has answered, even if it wakes right after. */
+	while (!(fresh = answered(worker)) && clock_now_ns() < deadline_ns)
 		usleep(ANSWER_NAP_US);
-	fresh = answered(worker);
 	/* A write takes under a microsecond: only one that was taken off its CPU in the middle is
 	 * still under way after so many tries. */
 	while (seqlock_read(&worker->seqlock, (uint64_t *)counts,
@@ -312,6 +396,7 @@ void worker_sleep(struct worker *worker, int timeout_ms)
 {
 	uint64_t count;
 
+	worker_attend(worker);
 	for (unsigned i = 0; i < worker->queues; i++) {
 		const struct queue *queue = &worker->queue[i];
 		short events = wanted_events(worker, queue);
@@ -326,7 +411,6 @@ void worker_sleep(struct worker *worker, int timeout_ms)
 	}
 	if (any_inlet_held(worker) && WORKER_NAP_MS < timeout_ms)
 		timeout_ms = WORKER_NAP_MS;
-	worker_publish(worker);
 	if (worker->poll)
 		worker->polls++;
 	store_release(&worker->asleep, 1); /* pairs with answered() */
@@ -469,11 +553,6 @@ static uint32_t take_back(struct worker *worker, unsigned port)
 	return taken;
 }
 
-void worker_remove_last(struct worker *worker)
-{
-	take_back(worker, --worker->queues);
-}
-
 /* Lent frames that nobody took over any more. Which port they came in on is not known; it is counted with
  * the first that receives. The receiver has ended. */
 static void count_unreceived(struct worker *worker, const struct queue *queue)
@@ -489,14 +568,12 @@ static void count_unreceived(struct worker *worker, const struct queue *queue)
 	}
 }
 
-void worker_close_port(struct worker *worker, unsigned port)
+/* Final counts, with nothing on its rings any more. */
+static void finish_counts(struct worker *worker, struct queue *queue)
 {
-	struct queue *queue = &worker->queue[port];
 	struct ring_cursor rx = ring_peek(&queue->rx);
 	uint32_t left;
 
-	if (queue->closed)
-		return;
 	/* Received, but too late: they are counted as such, and the ledger has them as FILL. */
 	left = ring_ready(&queue->rx, ring_size(&queue->rx));
 	if (left > ring_size(&queue->rx)) /* only a kernel gone mad */
@@ -518,7 +595,27 @@ void worker_close_port(struct worker *worker, unsigned port)
 	queue->final.kernel = 0;
 	queue->final.lost = 0; /* the ledger knows them, and the kernel lets them go now */
 	queue->closed = true;
+}
+
+void worker_close_port(struct worker *worker, unsigned port)
+{
+	if (worker->queue[port].closed)
+		return;
+	finish_counts(worker, &worker->queue[port]);
 	worker->reclaimed += take_back(worker, port);
+}
+
+void worker_unplug(struct worker *worker, unsigned port, struct queue *gone)
+{
+	finish_counts(worker, &worker->queue[port]);
+	*gone = worker->queue[port];
+	worker->queue[port] = queue_idle(port);
+	worker->pollfd[1 + port] = (struct pollfd){ .fd = -1 };
+}
+
+uint32_t worker_reclaim(struct worker *worker, unsigned port)
+{
+	return take_back(worker, port);
 }
 
 uint64_t worker_audit(const struct worker *worker)

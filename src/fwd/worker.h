@@ -56,7 +56,8 @@
 struct inlet;
 
 struct worker {
-	/* Set before the thread starts, only read afterwards. */
+	/* Set before the thread starts; written afterwards by the worker's thread when it takes up new
+	 * parameters, and by the main thread while it is parked. */
 	GROUP_BEGIN(setup);
 	struct chunks chunks; /* of that umem, or a slice of it */
 	uint32_t batch;	      /* packets a port and pass */
@@ -79,8 +80,10 @@ struct worker {
 
 	/* Owner: the main thread. */
 	GROUP_BEGIN_APART(control);
-	uint64_t asked;	  /* number of the newest request for a snapshot */
-	uint32_t stop;	  /* 1: drain and end */
+	uint64_t asked;			    /* number of the newest request for a snapshot */
+	uint32_t stop;			    /* 1: drain and end */
+	uint32_t park;			    /* 1: stay between two passes */
+	const struct worker_params *params; /* the newest; NULL: those of the start */
 	uint32_t refused; /* TX descriptors that the kernel refused, over all ports */
 	uint32_t refused_of[CONF_PORTS_MAX];
 	GROUP_END(control);
@@ -88,6 +91,7 @@ struct worker {
 	/* Owner: the worker's thread; readers elsewhere. */
 	GROUP_BEGIN_APART(published);
 	struct seqlock seqlock;
+	uint32_t parked;		/* 1: it stays there */
 	uint32_t asleep;		/* the published snapshot still holds: the worker sleeps */
 	uint64_t published_answer;	/* `answered` of the snapshot below */
 	struct worker_counts published; /* under seqlock */
@@ -128,6 +132,13 @@ ASSERT_GROUP(worker, setup, 1);
 ASSERT_GROUP(worker, own, 1);
 ASSERT_GROUP(worker, control, 2);
 
+/* What may change while a worker runs. Never edited once it was given to one. */
+struct worker_params {
+	unsigned batch; /* packets a port and pass, 1 to the ring size */
+	bool poll;	/* sleep when idle; else spin */
+	bool busy_poll; /* its sockets are set to it */
+};
+
 struct worker_opts {
 	unsigned number; /* the queue number it serves */
 	unsigned cpu;
@@ -154,18 +165,32 @@ int worker_new(struct worker **result, const struct worker_opts *opts, struct um
 void worker_free(struct worker *worker);
 
 /*
- * Adds a mapped socket as the worker's next port (CONF_PORTS_MAX at most), and stocks its fill ring; NULL:
- * a port that the worker has no queue of. Of a socket whose device has no RX queue of its number,
- * `receives` is false: it gets no frame for one.
- * The worker then owns the user side of the rings; the socket stays the daemon's. Main thread, before
- * worker_start().
- * Returns the queue, for the mode's own settings.
+ * Parks a running thread between two passes, with nothing in hand: until worker_resume() all of the worker
+ * is the main thread's, which calls this. Frames wait on the rings meanwhile, so it had better be short. A
+ * worker without a thread is parked already. Returns 0, or -ETIMEDOUT, without a message, if it has not
+ * come to that by the deadline (ns of the monotonic clock): then it goes on as if not asked.
  */
-struct queue *worker_add(struct worker *worker, const struct xsk *xsk, bool receives);
+int worker_park(struct worker *worker, uint64_t deadline_ns);
+void worker_resume(struct worker *worker);
 
-/* Undoes the last worker_add(), where the bind was refused: its frames return to the pool. The socket
- * must be closed before the frames are used again. Main thread, before worker_start(). */
-void worker_remove_last(struct worker *worker);
+/*
+ * Gives the worker a mapped socket for a port, the next one or one that was unplugged (CONF_PORTS_MAX in
+ * all), and stocks its fill ring; NULL: the worker has no queue of that port. Of a socket whose device has
+ * no RX queue of its number, `receives` is false: it gets no frame for one.
+ * The worker then owns the user side of the rings; the socket stays the daemon's. Main thread, the worker
+ * being parked. Returns the queue, for the mode's own settings.
+ */
+struct queue *worker_plug(struct worker *worker, unsigned port, const struct xsk *xsk,
+			  bool receives);
+
+/*
+ * Takes a port's queue from the worker, with its counts final in gone->final, what was still on RX having
+ * been dropped (stopping). Its frames stay where they are until the socket is closed; then
+ * worker_reclaim() takes them back, and says how many they were. Main thread, the worker being parked for
+ * both.
+ */
+void worker_unplug(struct worker *worker, unsigned port, struct queue *gone);
+uint32_t worker_reclaim(struct worker *worker, unsigned port);
 
 /*
  * Makes the sender's queue of this port, on which nothing was sent yet, one that hands over to the receiver,
@@ -175,7 +200,7 @@ void worker_remove_last(struct worker *worker);
  */
 int worker_connect(struct worker *sender, unsigned port, struct worker *receiver, uint32_t size);
 
-/* What worker_add() could not know before the bind. Main thread, before worker_start(). */
+/* What worker_plug() could not know before the bind. Main thread, the worker being parked. */
 static inline void worker_bound(struct queue *queue, const struct xsk *xsk)
 {
 	queue->zero_copy = xsk->zero_copy;
@@ -194,6 +219,14 @@ int worker_start(struct worker *worker, void (*run)(struct worker *worker), bool
 /* Tells the worker how many TX descriptors of a port the kernel has refused so far (XDP_STATISTICS), for
  * it to find out which of them will never come back. Main thread. */
 void worker_refused(struct worker *worker, unsigned port, uint64_t refused);
+
+/*
+ * Lets the worker go over to other parameters, which it borrows, after its present pass. worker_await()
+ * waits until it has: what was set before may be freed then. Main thread. worker_await() returns 0, or
+ * -EAGAIN if it has not by the deadline (ns of the monotonic clock).
+ */
+void worker_set_params(struct worker *worker, const struct worker_params *params);
+int worker_await(const struct worker *worker, uint64_t deadline_ns);
 
 /* Tells the thread to drain and end, without waiting for it. Main thread. */
 void worker_stop(struct worker *worker);

@@ -30,8 +30,9 @@ void worker_find_lost(struct worker *worker);
 /* Sends what other workers hand over. Returns the descriptors. */
 uint32_t worker_take_over(struct worker *worker);
 
-/* Publishes a snapshot of now, and thereby answers every request made so far. */
-void worker_publish(struct worker *worker);
+/* Takes up new parameters, publishes a snapshot of now, and thereby answers every request made so far;
+ * parks if that was one. */
+void worker_attend(struct worker *worker);
 
 /* Writes done_fd, once, when every port has sent its share and all of it is completed, or nothing more
  * of it has been for `retries` seconds. */
@@ -272,7 +273,7 @@ static always_inline uint32_t worker_pass(struct worker *worker, burst_fn *burst
 	}
 	/* Relaxed: the request carries nothing but its number. */
 	if (unlikely(load_relaxed(&worker->asked) != worker->answered))
-		worker_publish(worker);
+		worker_attend(worker);
 	return moved;
 }
 
@@ -306,7 +307,7 @@ static always_inline void worker_loop_as(struct worker *worker, burst_fn *burst,
 	do {
 		moved = worker_pass(worker, burst, plain);
 	} while (!worker_drained(worker, moved, &started_ns, &quiet_ns));
-	worker_publish(worker);
+	worker_attend(worker);
 }
 
 static always_inline void worker_loop(struct worker *worker, burst_fn *burst)

@@ -18,9 +18,9 @@
 #include "base/layout.h"
 
 enum ledger_state {
-	LEDGER_POOL, /* in the worker's pool; port and index are 0 */
-	LEDGER_FILL, /* put on a fill ring: free for the kernel to receive into */
-	LEDGER_TX,   /* put on a TX ring: the kernel reads it until it is completed */
+	LEDGER_POOL,	  /* in the worker's pool; port and index are 0 */
+	LEDGER_FILL,	  /* put on a fill ring: free for the kernel to receive into */
+	LEDGER_TX,	  /* put on a TX ring: the kernel reads it until it is completed */
 	LEDGER_HAND_OVER, /* lent to another worker, which copies it: see fwd/handover.h */
 	LEDGER_HAND, /* taken from one, not given to another yet; only builds that check owners note it */
 	LEDGER_STATES,

@@ -65,7 +65,7 @@ static int measure(unsigned mode, unsigned frames, unsigned batch)
 		return EXIT_FAILURE;
 	for (unsigned i = 0; i < modes[mode].ports; i++) {
 		socket[i] = fake_open(&umem, RING, 2 * RING, 0);
-		worker_add(worker, &socket[i]->xsk, true);
+		worker_plug(worker, worker->queues, &socket[i]->xsk, true);
 	}
 	while (done < frames) {
 		for (unsigned i = 0; i < batch; i++, done++) {

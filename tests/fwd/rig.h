@@ -67,7 +67,7 @@ static inline struct rig *rig_open_for(unsigned ports, uint64_t start,
 	assert_int_equal(worker_new(&rig->worker, &opts, &rig->umem), 0);
 	for (unsigned i = 0; i < ports; i++) {
 		rig->socket[i] = fake_open(&rig->umem, RIG_RING, 2 * RIG_RING, start);
-		worker_add(rig->worker, &rig->socket[i]->xsk, true);
+		worker_plug(rig->worker, rig->worker->queues, &rig->socket[i]->xsk, true);
 	}
 	return rig;
 }

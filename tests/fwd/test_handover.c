@@ -27,7 +27,7 @@ static struct pair pair_open(void)
 {
 	struct pair pair = { rig_open(1), rig_open(2) };
 
-	worker_add(pair.sender->worker, NULL, false);
+	worker_plug(pair.sender->worker, pair.sender->worker->queues, NULL, false);
 	assert_int_equal(
 		worker_connect(pair.sender->worker, 1, pair.receiver->worker, HAND_OVER_SIZE), 0);
 	return pair;

@@ -190,12 +190,19 @@ static void a_refused_bind_leaves_no_trace(void **state)
 {
 	struct rig *rig = rig_open(1);
 	struct fake_socket *refused = fake_open(&rig->umem, RIG_RING, 2 * RIG_RING, 0);
+	struct queue gone;
 
 	(void)state;
-	worker_add(rig->worker, &refused->xsk, true);
-	worker_remove_last(rig->worker);
+	worker_plug(rig->worker, rig->worker->queues, &refused->xsk, true);
+	worker_unplug(rig->worker, 1, &gone);
+	assert_int_equal(worker_reclaim(rig->worker, 1), RIG_STOCK);
 	fake_close(refused);
-	assert_int_equal(rig->worker->queues, 1);
+	/* What is left of it neither receives nor sends, and keeps nobody from sleeping. */
+	assert_int_equal(queue_tx_room(&rig->worker->queue[1]), 0);
+	assert_int_equal(queue_tx_pending(&rig->worker->queue[1]), 0);
+	assert_int_equal(queue_short(&rig->worker->queue[1]), 0);
+	assert_int_equal(worker_pass(rig->worker, return_burst, false), 0);
+	assert_int_equal(wanted_events(rig->worker, &rig->worker->queue[1]), POLLIN);
 	rig_close(rig);
 }
 
@@ -470,6 +477,126 @@ static void a_thread_runs_its_mode_and_ends_when_told(void **state)
 	rig_close(rig);
 }
 
+/* --- changes while it runs --- */
+
+static uint64_t in_seconds(void)
+{
+	return clock_now_ns() + 10 * NSEC_PER_SEC;
+}
+
+/* The worker's thread is between two passes until it is told to go on, whichever way it waits. */
+static void a_parked_thread_does_nothing(void **state)
+{
+	uint8_t bytes[60];
+
+	(void)state;
+	for (unsigned poll = 0; poll < 2; poll++) {
+		struct rig *rig = rig_open(1);
+		struct worker *worker = rig->worker;
+
+		worker->poll = poll;
+		assert_int_equal(worker_start(worker, mode_of(CONF_MODE_RXDROP)->run, true), 0);
+		for (unsigned i = 0; i < 200; i++) {
+			uint64_t before;
+
+			assert_int_equal(worker_park(worker, in_seconds()), 0);
+			before = worker->queue[0].rx.own;
+			rig_frame(bytes, 60, i);
+			/* The fake kernel is no thread's but ours now. */
+			assert_true(fake_receive(rig->socket[0], bytes, 60));
+			assert_int_equal(worker->queue[0].rx.own, before);
+			rig_balance(rig);
+			worker_resume(worker);
+		}
+		worker_stop(worker);
+		worker_join(worker);
+		assert_int_equal(worker->queue[0].rx.own, 200);
+		rig_close(rig);
+	}
+}
+
+static void a_thread_that_does_not_come_is_not_waited_for(void **state)
+{
+	struct rig *rig = rig_open(1);
+
+	(void)state;
+	rig->worker->running = true; /* but there is no thread */
+	assert_int_equal(worker_park(rig->worker, clock_now_ns() + NSEC_PER_MSEC), -ETIMEDOUT);
+	assert_int_equal(rig->worker->park, 0);
+	rig->worker->running = false;
+	rig_close(rig);
+}
+
+static void new_parameters_are_taken_up_and_the_old_ones_let_go(void **state)
+{
+	struct rig *rig = rig_open(1);
+	struct worker *worker = rig->worker;
+
+	(void)state;
+	assert_int_equal(worker_start(worker, mode_of(CONF_MODE_RXDROP)->run, true), 0);
+	for (unsigned i = 0; i < 200; i++) {
+		struct worker_params *params = malloc(sizeof(*params));
+		struct worker_counts counts;
+
+		assert_non_null(params);
+		*params = (struct worker_params){ .batch = 1 + i % RIG_RING, .poll = i % 2 };
+		worker_set_params(worker, params);
+		assert_int_equal(worker_await(worker, in_seconds()), 0);
+		assert_int_equal(worker_park(worker, in_seconds()), 0);
+		assert_int_equal(worker->batch, 1 + i % RIG_RING);
+		assert_int_equal(worker->poll, i % 2);
+		worker->params = NULL; /* whoever looks there once more would be seen by ASan */
+		free(params);
+		worker_resume(worker);
+		worker_ask(worker);
+		assert_int_equal(worker_read(worker, &counts, in_seconds()), 0);
+		assert_int_equal(worker_counts_balance(&counts), 0);
+	}
+	worker_stop(worker);
+	worker_join(worker);
+	rig_close(rig);
+}
+
+/* One port goes and comes back under the number, while the other one's frames are counted on. */
+static void a_port_is_unplugged_and_plugged_while_the_other_runs(void **state)
+{
+	struct rig *rig = rig_open(2);
+	struct worker *worker = rig->worker;
+	uint64_t received = 0;
+	uint8_t bytes[60];
+
+	(void)state;
+	assert_int_equal(worker_start(worker, mode_of(CONF_MODE_RXDROP)->run, true), 0);
+	for (unsigned i = 0; i < 200; i++) {
+		struct queue gone;
+		uint32_t taken;
+
+		assert_int_equal(worker_park(worker, in_seconds()), 0);
+		rig_frame(bytes, 60, i);
+		received += fake_receive(rig->socket[0], bytes, 60);
+		assert_true(fake_receive(rig->socket[1], bytes, 60));
+		worker_unplug(worker, 1, &gone);
+		assert_int_equal(gone.final.rx_packets, 1);
+		assert_int_equal(gone.final.drops[DROP_STOPPING], 1);
+		worker_resume(worker);
+
+		fake_close(rig->socket[1]);
+		assert_int_equal(worker_park(worker, in_seconds()), 0);
+		received += fake_receive(rig->socket[0], bytes, 60);
+		taken = worker_reclaim(worker, 1);
+		assert_int_equal(taken, RIG_STOCK);
+		rig->socket[1] = fake_open(&rig->umem, RIG_RING, 2 * RIG_RING, 0);
+		worker_plug(worker, 1, &rig->socket[1]->xsk, true);
+		rig_balance(rig);
+		worker_resume(worker);
+	}
+	worker_stop(worker);
+	worker_join(worker);
+	assert_int_equal(worker->queue[0].rx.own, received);
+	assert_int_equal(received, 400);
+	rig_close(rig);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -493,6 +620,10 @@ int main(void)
 		cmocka_unit_test(completions_that_never_come_do_not_hold_up_the_end),
 		cmocka_unit_test(a_finished_job_is_told_once_and_only_when_all_is_completed),
 		cmocka_unit_test(a_thread_runs_its_mode_and_ends_when_told),
+		cmocka_unit_test(a_parked_thread_does_nothing),
+		cmocka_unit_test(a_thread_that_does_not_come_is_not_waited_for),
+		cmocka_unit_test(new_parameters_are_taken_up_and_the_old_ones_let_go),
+		cmocka_unit_test(a_port_is_unplugged_and_plugged_while_the_other_runs),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -150,7 +150,7 @@ static int forward(const struct netdev *netdev, uint64_t frames)
 	fd = opener_socket(netdev->name, 0, &umem);
 	if (fd < 0 || xsk_map(&xsk, fd, RING, 2 * RING))
 		return EXIT_FAILURE;
-	queue = worker_add(worker, &xsk, true);
+	queue = worker_plug(worker, worker->queues, &xsk, true);
 	if (xsk_bind(&xsk, &bind_opts)) {
 		perror("bind");
 		return EXIT_FAILURE;
