@@ -13,12 +13,14 @@
 #include "base/log.h"
 #include "forwarder.h"
 #include "monitor.h"
+#include "operators.h"
 #include "xdp/netdev.h"
 #include "xdp/opener.h"
 
 struct daemon {
 	struct forwarder forwarder;
 	struct monitor monitor;
+	struct operators operators;
 	unsigned done; /* workers whose finite job is over */
 	int watch_fd;  /* link events */
 	sd_event *loop;
@@ -164,6 +166,9 @@ static int run(struct daemon *daemon)
 		return err;
 	log_info("forwarding");
 	monitor_start(&daemon->monitor);
+	err = operators_start(&daemon->operators, daemon->loop);
+	if (err)
+		return err;
 	err = sd_event_loop(daemon->loop);
 	if (err < 0)
 		log_error("event loop: " ERR_FORMAT, ERR_ARGS(err));
@@ -186,11 +191,14 @@ static int open_all(struct daemon *daemon, const struct conf *conf)
 		err = forwarder_survey(&daemon->forwarder, conf);
 	if (!err)
 		err = monitor_open(&daemon->monitor, &daemon->forwarder);
+	if (!err)
+		err = operators_open(&daemon->operators, &daemon->forwarder);
 	return err ? err : forwarder_open(&daemon->forwarder);
 }
 
 static void close_all(struct daemon *daemon)
 {
+	operators_close(&daemon->operators);
 	forwarder_stop(&daemon->forwarder);
 	if (forwarder_close_lanes(&daemon->forwarder))
 		daemon->status = 1;

@@ -51,6 +51,10 @@ enum conf_zero_copy {
 /* Longest -I text: a line of /proc/interrupts names a driver and an interface in far less. */
 #define CONF_IRQ_SIZE 64
 
+/* A path that a UNIX socket can have, and a name of a group (LOGIN_NAME_MAX of useradd), with NUL. */
+#define CONF_SOCKET_SIZE 108
+#define CONF_GROUP_SIZE	 33
+
 /* Sizes of generated frames, in the order they are sent. */
 enum conf_sizes {
 	CONF_SIZES_RANGE, /* size_min, size_min + 1, ... size_max, and again; often one size */
@@ -109,6 +113,8 @@ struct conf {
 	char irq_string[CONF_IRQ_SIZE]; /* row of the first interrupt whose line has it; "": none */
 	bool json;
 	bool keep_privileges;
+	char control_socket[CONF_SOCKET_SIZE]; /* path; "": none */
+	char control_group[CONF_GROUP_SIZE];   /* may use read-only commands; "": none */
 };
 
 /* Frames that the four rings of one port and queue can hold together: fill, RX, TX, completion. */
