@@ -13,6 +13,7 @@
 #include "base/log.h"
 #include "forwarder.h"
 #include "monitor.h"
+#include "operators.h"
 #include "xdp/netdev.h"
 #include "xdp/opener.h"
 
@@ -20,6 +21,7 @@ struct daemon {
 	const struct conf *conf; /* borrowed */
 	struct forwarder forwarder;
 	struct monitor monitor;
+	struct operators operators;
 	unsigned done; /* workers whose finite job is over */
 	int watch_fd;  /* link events */
 	sd_event *loop;
@@ -165,6 +167,9 @@ static int run(struct daemon *daemon)
 		return err;
 	log_info("forwarding");
 	monitor_start(&daemon->monitor);
+	err = operators_start(&daemon->operators, daemon->loop);
+	if (err)
+		return err;
 	err = sd_event_loop(daemon->loop);
 	if (err < 0)
 		log_error("event loop: " ERR_FORMAT, ERR_ARGS(err));
@@ -188,6 +193,8 @@ static int open_all(struct daemon *daemon)
 	if (!err)
 		err = monitor_open(&daemon->monitor, &daemon->forwarder, daemon->conf);
 	if (!err)
+		err = operators_open(&daemon->operators, &daemon->forwarder, daemon->conf);
+	if (!err)
 		err = forwarder_open(&daemon->forwarder);
 	if (!err && !daemon->conf->keep_privileges)
 		err = opener_drop_privileges();
@@ -196,6 +203,7 @@ static int open_all(struct daemon *daemon)
 
 static void close_all(struct daemon *daemon)
 {
+	operators_close(&daemon->operators);
 	forwarder_stop(&daemon->forwarder);
 	if (forwarder_close_lanes(&daemon->forwarder))
 		daemon->status = 1;

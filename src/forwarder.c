@@ -110,6 +110,7 @@ static int attach_ports(struct forwarder *forwarder)
 		port->promiscuous_fd = opener_promiscuous(port->netdev.name, port->netdev.ifindex);
 		if (port->promiscuous_fd < 0)
 			return port->promiscuous_fd;
+		port->promiscuous = true;
 	}
 	return 0;
 }

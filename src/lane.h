@@ -14,6 +14,7 @@ struct port {
 	struct netdev netdev;
 	struct prog prog;
 	int promiscuous_fd; /* 0 or -1: not asked for */
+	bool promiscuous;   /* by that fd, now */
 	/* What was said of it, once each. */
 	bool said_unexplained, said_partial, said_oversize, said_no_napi;
 };

@@ -72,7 +72,11 @@ static void collect_sockets(struct forwarder *forwarder, struct report *report, 
 						    REPORT_BUSY_POLL_ON;
 		report->socket[report->sockets++] = (struct report_socket){
 			.interface = port->netdev.name,
+			.port = port->conf->name,
+			.forward = forwarder->conf->name,
+			.mode = forwarder->mode,
 			.queue = forwarder->worker[worker]->number,
+			.worker = worker,
 			.native = port->prog.native,
 			.zero_copy = lane->xsk.zero_copy,
 			.need_wakeup = lane->xsk.need_wakeup,
@@ -141,8 +145,18 @@ static void warn_of_port(struct forwarder *forwarder, const struct report *repor
 	port->said_no_napi |= no_napi;
 }
 
-/* Fills the older of the two reports with what is now, and makes it the newest. */
-static const struct report *collect(struct monitor *monitor, bool final)
+static void describe_worker(const struct forwarder *forwarder, struct report_worker *report,
+			    const struct worker *worker)
+{
+	report->forward = forwarder->conf->name;
+	report->mode = forwarder->mode;
+	report->cpu = worker->cpu;
+	report->wait = worker->busy_poll ? REPORT_WAIT_BUSY_POLL :
+		       worker->poll	 ? REPORT_WAIT_POLL :
+					   REPORT_WAIT_SPIN;
+}
+
+struct report *monitor_collect(struct monitor *monitor, bool final)
 {
 	struct forwarder *forwarder = monitor->forwarder;
 	struct report *report = &monitor->report[!monitor->newest];
@@ -163,12 +177,11 @@ static const struct report *collect(struct monitor *monitor, bool final)
 		report->worker[i].fresh = err != -EBUSY;
 		if (err)
 			report->current = false;
-		report->worker[i].cpu = forwarder->worker[i]->cpu;
+		describe_worker(forwarder, &report->worker[i], forwarder->worker[i]);
 	}
 	for (unsigned i = 0; i < forwarder->workers; i++)
 		collect_sockets(forwarder, report, i);
 	report->workers = forwarder->workers;
-	report->mode = forwarder->mode;
 	report->frags = forwarder->conf->frags;
 	collect_programs(monitor, report, final);
 	for (unsigned i = 0; i < forwarder->ports; i++)
@@ -192,7 +205,7 @@ static const struct report *collect(struct monitor *monitor, bool final)
 int monitor_report(struct monitor *monitor, bool final)
 {
 	const struct conf *conf = monitor->conf;
-	const struct report *report = collect(monitor, final);
+	const struct report *report = monitor_collect(monitor, final);
 	const struct report *before = &monitor->report[!monitor->newest];
 	char *text = NULL;
 	size_t len = 0;

@@ -28,6 +28,13 @@ int monitor_open(struct monitor *monitor, struct forwarder *forwarder, const str
 void monitor_start(struct monitor *monitor);
 
 /*
+ * Fills the older of the two reports with what is now, makes it the newest, and warns of what in it an
+ * operator should know. Waits WORKER_ANSWER_MS at most for workers that are off their CPUs. The report is
+ * valid until the next but one is collected.
+ */
+struct report *monitor_collect(struct monitor *monitor, bool final);
+
+/*
  * Collects, warns, and puts a report on standard output: the last one if `final`, which waits longer for
  * its reader. Quiet, it is collected all the same: frames that nobody has are a warning, not a report.
  * Returns 0, or -errno after a message if standard output takes no more.

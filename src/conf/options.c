@@ -335,6 +335,16 @@ static int apply_irq_string(struct parse *parse, const struct option_row *row, c
 	return 0;
 }
 
+/* A text that is kept as it is. */
+static int apply_text(struct parse *parse, const struct option_row *row, const char *value)
+{
+	if (strlen(value) < row->min || strlen(value) > row->max)
+		return fail(parse, "--%s='%s': must be %lu to %lu characters", row->name, value,
+			    row->min, row->max);
+	snprintf(field_of(parse, row), row->max + 1, "%s", value);
+	return 0;
+}
+
 static int apply_skb(struct parse *parse, const struct option_row *row, const char *value)
 {
 	(void)row, (void)value;
@@ -502,6 +512,12 @@ static const struct option_row option_rows[] = {
 	  apply_flag, FORWARD(huge_pages) },
 	{ 0, "json", NULL, NULL,
 	  "report one JSON object a line instead of rows", apply_flag, RUN(json) },
+	{ 0, "control-socket", NULL, "PATH",
+	  "answer millracectl on this UNIX socket while it runs (none)", apply_text,
+	  1, CONF_PATH_SIZE - 1, RUN(control_socket) },
+	{ 0, "control-group", NULL, "GROUP",
+	  "with --control-socket: group that may look, not change (none)", apply_text,
+	  1, CONF_NAME_SIZE - 1, RUN(control_group) },
 	{ 0, "keep-privileges", NULL, NULL,
 	  "do not drop all capabilities before forwarding", apply_flag, RUN(keep_privileges) },
 	{ 'h', "help", NULL, NULL, "print this and end", apply_help },
@@ -688,6 +704,11 @@ static int check_together(struct parse *parse)
 		return fail(parse, "-z and -c exclude each other: give one");
 	if (given(parse, 'S') && given(parse, 'z'))
 		return fail(parse, "-S and -z exclude each other: skb mode always copies");
+	if (parse->conf->control_group[0] && !parse->conf->control_socket[0])
+		return fail(parse,
+			    "--control-group=%s: there is nothing to ask without "
+			    "--control-socket",
+			    parse->conf->control_group);
 	err = check_scheduling(parse);
 	if (!err)
 		err = check_rings(parse);

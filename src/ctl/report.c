@@ -3,6 +3,50 @@
 
 #include <string.h>
 
+const char *report_link_name(enum report_link link)
+{
+	static const char *const names[] = {
+		[REPORT_LINK_UP] = "up",
+		[REPORT_LINK_DOWN] = "down",
+		[REPORT_LINK_ABSENT] = "absent",
+	};
+
+	return names[link];
+}
+
+const char *report_wait_name(enum report_wait wait)
+{
+	static const char *const names[] = {
+		[REPORT_WAIT_SPIN] = "spin",
+		[REPORT_WAIT_POLL] = "poll",
+		[REPORT_WAIT_BUSY_POLL] = "busy-poll",
+	};
+
+	return names[wait];
+}
+
+const char *report_busy_poll_name(enum report_busy_poll busy_poll)
+{
+	static const char *const names[] = {
+		[REPORT_BUSY_POLL_OFF] = "off",
+		[REPORT_BUSY_POLL_ON] = "on",
+		[REPORT_BUSY_POLL_NOT_EFFECTIVE] = "not effective",
+	};
+
+	return names[busy_poll];
+}
+
+const char *report_call_name(enum call_count call)
+{
+	static const char *const names[CALL_COUNTS] = {
+		[CALL_RX_EMPTY] = "rx_empty", [CALL_FILL_FAIL] = "fill_fail",
+		[CALL_COPY_TX] = "copy_tx",   [CALL_WAKE_TX] = "wake_tx",
+		[CALL_POLL] = "poll",
+	};
+
+	return names[call];
+}
+
 uint64_t report_unexplained(const struct report *report, const struct report_program *program,
 			    uint64_t seen_before)
 {

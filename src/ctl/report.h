@@ -19,7 +19,11 @@ enum report_busy_poll {
 
 struct report_socket {
 	const char *interface;
+	const char *port;    /* its name in the configuration */
+	const char *forward; /* likewise */
+	const struct mode *mode;
 	unsigned queue;
+	unsigned worker;			   /* index in report.worker */
 	bool native, zero_copy, need_wakeup, poll; /* as they are, not as asked */
 	enum report_busy_poll busy_poll;
 	const struct queue_counts *counts;
@@ -33,14 +37,46 @@ struct report_program {
 	uint64_t unexplained; /* see report_unexplained() */
 };
 
+enum report_link {
+	REPORT_LINK_UP,
+	REPORT_LINK_DOWN,
+	REPORT_LINK_ABSENT, /* deleted, or moved to another network namespace */
+};
+
+/* What there is to know of a port beside its counts; only where somebody asked for it. */
+struct report_port {
+	const char *port;   /* its name in the configuration */
+	const char *device; /* the kernel's name when it was opened */
+	const char *driver; /* "" if it is not told */
+	int ifindex;
+	enum report_link link;
+	uint32_t mtu;
+	uint32_t rx_queues, tx_queues; /* active ones, when it was opened */
+	bool native;		       /* how the program is attached */
+	bool promiscuous;	       /* by us; others may have their own reasons */
+	uint32_t prog_id;
+	const char *prog_name;
+	const uint8_t *prog_tag; /* PROG_TAG_BYTES */
+};
+
+/* How a worker waits. */
+enum report_wait {
+	REPORT_WAIT_SPIN,
+	REPORT_WAIT_POLL,
+	REPORT_WAIT_BUSY_POLL,
+};
+
 struct report_worker {
+	const char *forward; /* its name in the configuration */
+	const struct mode *mode;
 	unsigned cpu;
-	bool fresh; /* counts are not those of the report before */
+	enum report_wait wait;
+	uint64_t hand_over; /* frames on their way to another worker, or back */
+	bool fresh;	    /* counts are not those of the report before */
 	struct worker_counts counts;
 };
 
 struct report {
-	const struct mode *mode;
 	uint64_t elapsed_ns;  /* since start */
 	uint64_t interval_ns; /* since the previous report */
 	bool current;	      /* every worker's counts are of now */
@@ -49,11 +85,18 @@ struct report {
 	bool app_stats;	      /* rows of calls and cycles are wanted */
 	bool irq;	      /* irqs counts an interrupt */
 	uint64_t irqs;	      /* since start */
-	unsigned sockets, programs, workers;
+	unsigned sockets, programs, workers, ports;
 	struct report_socket *socket;
 	struct report_program *program;
 	struct report_worker *worker;
+	struct report_port *port; /* `ports` of them */
 };
+
+/* The words for them, as reports spell them. Static. */
+const char *report_link_name(enum report_link link);
+const char *report_wait_name(enum report_wait wait);
+const char *report_busy_poll_name(enum report_busy_poll busy_poll);
+const char *report_call_name(enum call_count call);
 
 /*
  * Frames that the program saw and that nobody has: seen by the previous report, less what is

@@ -2,13 +2,25 @@
 /* One JSON object a line. Its fields are documented in docs/report-json.md. */
 #include <errno.h>
 #include <jansson.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "base/clock.h"
-#include "ctl/report.h"
+#include "ctl/report_json.h"
 
-static json_t *integer(uint64_t value)
+json_t *json_text(const char *text)
 {
-	return json_integer((json_int_t)value);
+	json_t *string = json_string(text);
+	char *copy = string ? NULL : strdup(text);
+
+	for (char *at = copy; at && *at; at++) {
+		if ((unsigned char)*at >= 0x80)
+			*at = '?';
+	}
+	if (copy)
+		string = json_string(copy);
+	free(copy);
+	return string;
 }
 
 static json_t *drops_json(const struct queue_counts *counts)
@@ -17,107 +29,92 @@ static json_t *drops_json(const struct queue_counts *counts)
 
 	for (int i = 0; i < DROP_REASONS; i++)
 		json_object_set_new(object, drop_name((enum drop_reason)i),
-				    integer(counts->drops[i]));
+				    json_count(counts->drops[i]));
 	return object;
 }
 
 static json_t *calls_json(const struct queue_counts *counts)
 {
-	static const char *const names[CALL_COUNTS] = {
-		[CALL_RX_EMPTY] = "rx_empty", [CALL_FILL_FAIL] = "fill_fail",
-		[CALL_COPY_TX] = "copy_tx",   [CALL_WAKE_TX] = "wake_tx",
-		[CALL_POLL] = "poll",
-	};
 	json_t *object = json_object();
 
 	for (int i = 0; i < CALL_COUNTS; i++)
-		json_object_set_new(object, names[i], integer(counts->calls[i]));
+		json_object_set_new(object, report_call_name((enum call_count)i),
+				    json_count(counts->calls[i]));
 	return object;
-}
-
-static const char *busy_poll_name(enum report_busy_poll busy_poll)
-{
-	switch (busy_poll) {
-	case REPORT_BUSY_POLL_ON:
-		return "on";
-	case REPORT_BUSY_POLL_NOT_EFFECTIVE:
-		return "not effective";
-	default:
-		return "off";
-	}
 }
 
 static json_t *cycle_json(const struct cycle_counts *cycle)
 {
 	json_t *object = json_object();
 
-	json_object_set_new(object, "period_ns", integer(cycle->period_ns));
-	json_object_set_new(object, "min_ns", integer(cycle->cycles ? cycle->min_ns : 0));
-	json_object_set_new(object, "average_ns", integer(report_cycle_average_ns(cycle)));
-	json_object_set_new(object, "max_ns", integer(cycle->max_ns));
-	json_object_set_new(object, "cycles", integer(cycle->cycles));
+	json_object_set_new(object, "period_ns", json_count(cycle->period_ns));
+	json_object_set_new(object, "min_ns", json_count(cycle->cycles ? cycle->min_ns : 0));
+	json_object_set_new(object, "average_ns", json_count(report_cycle_average_ns(cycle)));
+	json_object_set_new(object, "max_ns", json_count(cycle->max_ns));
+	json_object_set_new(object, "cycles", json_count(cycle->cycles));
 	return object;
 }
 
-static json_t *socket_json(const struct report *report, const struct report_socket *socket)
+json_t *report_socket_json(const struct report *report, const struct report_socket *socket)
 {
 	const struct queue_counts *counts = socket->counts;
 	const struct xsk_stats *stats = &socket->stats;
 	json_t *object = json_object();
 
-	json_object_set_new(object, "interface", json_string(socket->interface));
-	json_object_set_new(object, "queue", integer(socket->queue));
-	json_object_set_new(object, "mode", json_string(report->mode->name));
-	json_object_set_new(object, "attach", json_string(socket->native ? "native" : "skb"));
+	json_object_set_new(object, "interface", json_text(socket->interface));
+	json_object_set_new(object, "queue", json_count(socket->queue));
+	json_object_set_new(object, "mode", json_text(socket->mode->name));
+	json_object_set_new(object, "attach", json_text(socket->native ? "native" : "skb"));
 	json_object_set_new(object, "zero_copy", json_boolean(socket->zero_copy));
 	json_object_set_new(object, "need_wakeup", json_boolean(socket->need_wakeup));
-	json_object_set_new(object, "busy_poll", json_string(busy_poll_name(socket->busy_poll)));
-	json_object_set_new(object, "rx_packets", integer(counts->rx_packets));
-	json_object_set_new(object, "rx_bytes", integer(counts->rx_bytes));
-	json_object_set_new(object, "tx_packets", integer(counts->tx_packets));
-	json_object_set_new(object, "tx_bytes", integer(counts->tx_bytes));
-	json_object_set_new(object, "rx_descriptors", integer(counts->rx_descriptors));
-	json_object_set_new(object, "tx_descriptors", integer(counts->tx_descriptors));
-	json_object_set_new(object, "partial_checksums", integer(counts->partial_checksums));
+	json_object_set_new(object, "busy_poll",
+			    json_text(report_busy_poll_name(socket->busy_poll)));
+	json_object_set_new(object, "rx_packets", json_count(counts->rx_packets));
+	json_object_set_new(object, "rx_bytes", json_count(counts->rx_bytes));
+	json_object_set_new(object, "tx_packets", json_count(counts->tx_packets));
+	json_object_set_new(object, "tx_bytes", json_count(counts->tx_bytes));
+	json_object_set_new(object, "rx_descriptors", json_count(counts->rx_descriptors));
+	json_object_set_new(object, "tx_descriptors", json_count(counts->tx_descriptors));
+	json_object_set_new(object, "partial_checksums", json_count(counts->partial_checksums));
 	json_object_set_new(object, "drops", drops_json(counts));
-	json_object_set_new(object, "rx_dropped", integer(stats->rx_dropped));
-	json_object_set_new(object, "rx_invalid_descs", integer(stats->rx_invalid_descs));
-	json_object_set_new(object, "tx_invalid_descs", integer(stats->tx_invalid_descs));
-	json_object_set_new(object, "rx_ring_full", integer(stats->rx_ring_full));
+	json_object_set_new(object, "rx_dropped", json_count(stats->rx_dropped));
+	json_object_set_new(object, "rx_invalid_descs", json_count(stats->rx_invalid_descs));
+	json_object_set_new(object, "tx_invalid_descs", json_count(stats->tx_invalid_descs));
+	json_object_set_new(object, "rx_ring_full", json_count(stats->rx_ring_full));
 	json_object_set_new(object, "rx_fill_ring_empty_descs",
-			    integer(stats->rx_fill_ring_empty_descs));
-	json_object_set_new(object, "tx_ring_empty_descs", integer(stats->tx_ring_empty_descs));
-	json_object_set_new(object, "oversize", integer(report_oversize(report, socket)));
+			    json_count(stats->rx_fill_ring_empty_descs));
+	json_object_set_new(object, "tx_ring_empty_descs", json_count(stats->tx_ring_empty_descs));
+	json_object_set_new(object, "oversize", json_count(report_oversize(report, socket)));
 	json_object_set_new(object, "calls", calls_json(counts));
-	json_object_set_new(object, "fill", integer(counts->fill));
-	json_object_set_new(object, "rx", integer(counts->rx));
-	json_object_set_new(object, "tx", integer(counts->tx));
-	json_object_set_new(object, "completion", integer(counts->completion));
+	json_object_set_new(object, "fill", json_count(counts->fill));
+	json_object_set_new(object, "rx", json_count(counts->rx));
+	json_object_set_new(object, "tx", json_count(counts->tx));
+	json_object_set_new(object, "completion", json_count(counts->completion));
 	return object;
 }
 
-static json_t *program_json(const struct report_program *program)
+json_t *report_program_json(const struct report_program *program)
 {
 	json_t *object = json_object();
 
-	json_object_set_new(object, "interface", json_string(program->interface));
-	json_object_set_new(object, "seen", integer(program->seen));
-	json_object_set_new(object, "passed", integer(program->passed));
-	json_object_set_new(object, "unexplained", integer(program->unexplained));
+	json_object_set_new(object, "interface", json_text(program->interface));
+	json_object_set_new(object, "seen", json_count(program->seen));
+	json_object_set_new(object, "passed", json_count(program->passed));
+	json_object_set_new(object, "unexplained", json_count(program->unexplained));
 	return object;
 }
 
-static json_t *worker_json(const struct report_worker *worker)
+json_t *report_worker_json(const struct report_worker *worker)
 {
 	const struct worker_counts *counts = &worker->counts;
 	json_t *object = json_object();
 
-	json_object_set_new(object, "cpu", integer(worker->cpu));
-	json_object_set_new(object, "total", integer(counts->total));
-	json_object_set_new(object, "pool", integer(counts->pool));
+	json_object_set_new(object, "cpu", json_count(worker->cpu));
+	json_object_set_new(object, "total", json_count(counts->total));
+	json_object_set_new(object, "pool", json_count(counts->pool));
 	json_object_set_new(object, "kernel", json_integer(worker_counts_kernel(counts)));
-	json_object_set_new(object, "lost", integer(worker_counts_lost(counts)));
-	json_object_set_new(object, "reclaimed", integer(counts->reclaimed));
+	json_object_set_new(object, "lost", json_count(worker_counts_lost(counts)));
+	json_object_set_new(object, "reclaimed", json_count(counts->reclaimed));
 	json_object_set_new(object, "balance", json_integer(worker_counts_balance(counts)));
 	if (counts->cycle.period_ns)
 		json_object_set_new(object, "cycle", cycle_json(&counts->cycle));
@@ -133,16 +130,16 @@ int report_json(FILE *out, const struct report *report)
 	json_object_set_new(root, "seconds",
 			    json_real((double)report->elapsed_ns / (double)NSEC_PER_SEC));
 	for (unsigned i = 0; i < report->sockets; i++)
-		json_array_append_new(sockets, socket_json(report, &report->socket[i]));
+		json_array_append_new(sockets, report_socket_json(report, &report->socket[i]));
 	for (unsigned i = 0; i < report->programs; i++)
-		json_array_append_new(programs, program_json(&report->program[i]));
+		json_array_append_new(programs, report_program_json(&report->program[i]));
 	for (unsigned i = 0; i < report->workers; i++)
-		json_array_append_new(workers, worker_json(&report->worker[i]));
+		json_array_append_new(workers, report_worker_json(&report->worker[i]));
 	json_object_set_new(root, "sockets", sockets);
 	json_object_set_new(root, "programs", programs);
 	json_object_set_new(root, "workers", workers);
 	if (report->irq)
-		json_object_set_new(root, "irqs", integer(report->irqs));
+		json_object_set_new(root, "irqs", json_count(report->irqs));
 	/* jansson hands every failed allocation down as NULL, to the root at last. */
 	if (!root ||
 	    json_dumpf(root, out, JSON_COMPACT | JSON_PRESERVE_ORDER | JSON_REAL_PRECISION(9)))

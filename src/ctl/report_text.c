@@ -99,7 +99,7 @@ static void socket_rows(const struct rows *rows, const struct report *report, un
 	const struct report_socket *now = &report->socket[i];
 
 	fprintf(rows->out, "\n sock%u@%s:%u %s %s%s\n", i, now->interface, now->queue,
-		report->mode->row_name, now->native ? "xdp-drv " : "xdp-skb ",
+		now->mode->row_name, now->native ? "xdp-drv " : "xdp-skb ",
 		now->poll ? "poll() " : "");
 	if (report->frags)
 		frag_rows(rows, now->counts, before->counts);

@@ -8,6 +8,7 @@
 #include <linux/if.h>
 #include <linux/if_arp.h>
 #include <linux/if_link.h>
+#include <linux/if_packet.h>
 #include <linux/rtnetlink.h>
 #include <linux/sockios.h>
 #include <stdio.h>
@@ -283,7 +284,8 @@ static int parse_event(const struct nlmsghdr *message, void *context)
 	const struct ifinfomsg *info = mnl_nlmsg_get_payload(message);
 	const struct nlattr *attr;
 
-	*event = (struct netdev_event){ .ifindex = info->ifi_index };
+	*event = (struct netdev_event){ .ifindex = info->ifi_index,
+					.up = info->ifi_flags & IFF_RUNNING };
 	/* A port that leaves a bridge sends RTM_DELLINK too, of family AF_BRIDGE: it is still here. */
 	event->gone = message->nlmsg_type == RTM_DELLINK && info->ifi_family == AF_UNSPEC;
 	mnl_attr_for_each(attr, message, sizeof(*info))
@@ -318,6 +320,14 @@ int netdev_watch_open(void)
 		return err;
 	}
 	return fd;
+}
+
+int netdev_promiscuous(int fd, int ifindex, bool on)
+{
+	const struct packet_mreq request = { .mr_ifindex = ifindex, .mr_type = PACKET_MR_PROMISC };
+	int option = on ? PACKET_ADD_MEMBERSHIP : PACKET_DROP_MEMBERSHIP;
+
+	return setsockopt(fd, SOL_PACKET, option, &request, sizeof(request)) ? -errno : 0;
 }
 
 struct event_callback {

@@ -54,6 +54,7 @@ int netdev_names(netdev_name_fn *each, void *context);
 struct netdev_event {
 	int ifindex;
 	bool gone;    /* deleted, or left this network namespace */
+	bool up;      /* it can carry frames: set up, and with a carrier */
 	uint32_t mtu; /* 0: not told */
 };
 
@@ -70,6 +71,13 @@ int netdev_watch_open(void);
  * -ENOBUFS if the kernel dropped events, then the caller must look for itself; or another -errno.
  */
 int netdev_watch_read(int fd, netdev_event_fn *tell, void *context);
+
+/*
+ * Makes a device promiscuous, or no longer, through a packet socket that opener_promiscuous() gave:
+ * that needs no privilege any more. The kernel counts; each socket counts once. Any thread. Returns 0,
+ * or -errno: -EADDRNOTAVAIL if it is not, -ENODEV.
+ */
+int netdev_promiscuous(int fd, int ifindex, bool on);
 
 /* How a device of the caller's namespace is now; if that cannot be told, it is not gone. */
 struct netdev_event netdev_look(int ifindex);

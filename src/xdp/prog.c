@@ -26,6 +26,9 @@ void bpf_object__destroy_skeleton(struct bpf_object_skeleton *s);
 /* The program's name in millrace.bpf.c, and how `bpftool prog` shows it. */
 #define PROG_NAME "millrace"
 
+_Static_assert(PROG_NAME_SIZE == BPF_OBJ_NAME_LEN && PROG_TAG_BYTES == BPF_TAG_SIZE,
+	       "the kernel's sizes");
+
 /* How long a program of that name may take to leave. */
 #define LEAVING_NS     NSEC_PER_SEC
 #define LEAVING_NAP_US 5000
@@ -285,8 +288,11 @@ static int keep_maps(struct prog *prog, const struct millrace_bpf *skeleton)
 	prog->count_fd = dup_cloexec(bpf_map__fd(skeleton->maps.millrace_count));
 	if (prog->count_fd < 0)
 		return prog->count_fd;
-	if (!bpf_obj_get_info_by_fd(bpf_program__fd(skeleton->progs.millrace), &info, &len))
-		prog->id = info.id;
+	if (bpf_obj_get_info_by_fd(bpf_program__fd(skeleton->progs.millrace), &info, &len))
+		return 0;
+	prog->id = info.id;
+	snprintf(prog->name, sizeof(prog->name), "%s", info.name);
+	memcpy(prog->tag, info.tag, sizeof(prog->tag));
 	return 0;
 }
 

@@ -11,13 +11,18 @@ enum prog_attach {
 	PROG_ATTACH_SKB,
 };
 
+#define PROG_NAME_SIZE 16 /* BPF_OBJ_NAME_LEN */
+#define PROG_TAG_BYTES 8  /* BPF_TAG_SIZE */
+
 /* All fds are owned; 0 or -1: none. */
 struct prog {
 	int link_fd;  /* the kernel detaches the program when the last holder of this is gone */
 	int xsks_fd;  /* XSKMAP: queue -> socket */
 	int count_fd; /* per-CPU struct millrace_counts */
 	uint32_t id;
-	bool native; /* as attached */
+	char name[PROG_NAME_SIZE];   /* as the kernel has it; "" if it was not told */
+	uint8_t tag[PROG_TAG_BYTES]; /* the kernel's digest of its instructions */
+	bool native;		     /* as attached */
 };
 
 struct prog_counts {

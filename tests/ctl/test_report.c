@@ -16,7 +16,6 @@ static struct report sample(void)
 {
 	struct queue_counts *counts = &worker.counts.queue[0];
 	struct report report = {
-		.mode = mode_of(CONF_MODE_TXPUSH),
 		.elapsed_ns = 2500000000ULL,
 		.interval_ns = 500000000ULL,
 		.sockets = 1,
@@ -47,6 +46,7 @@ static struct report sample(void)
 	for (int i = 0; i < CALL_COUNTS; i++)
 		counts->calls[i] = 100 + (uint64_t)i;
 	sock = (struct report_socket){ .interface = "d0",
+				       .mode = mode_of(CONF_MODE_TXPUSH),
 				       .queue = 3,
 				       .native = true,
 				       .need_wakeup = true,

@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* A daemon that is none: two ports of one forward, two workers, every number another one. */
+#pragma once
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "ctl/answer.h"
+#include "fwd/mode.h"
+#include "xdp/prog.h"
+
+struct sample {
+	struct report report;
+	struct report_socket socket[2];
+	struct report_program program[2];
+	struct report_worker worker[2];
+	struct report_port port[2];
+	struct control_facts facts;
+	unsigned collected;   /* calls */
+	unsigned reloads;     /* ... */
+	unsigned set;	      /* ... */
+	char set_port[64];    /* what the last one was */
+	bool set_on;	      /* ... */
+	unsigned errors;      /* that a reload finds */
+	const char *plan;     /* text */
+	size_t plan_is_large; /* bytes of it, if not 0 */
+};
+
+/* Fills every 64-bit word with a number that is nowhere else. */
+static inline void sample_fill(void *words, size_t bytes, uint64_t first)
+{
+	for (size_t i = 0; i < bytes / sizeof(uint64_t); i++)
+		((uint64_t *)words)[i] = first + i;
+}
+
+static inline void sample_init(struct sample *sample)
+{
+	static const uint8_t tag[PROG_TAG_BYTES] = { 0xde, 0xca, 0xe0, 0x8c, 1, 0x45, 0x57, 7 };
+
+	memset(sample, 0, sizeof(*sample));
+	for (unsigned i = 0; i < 2; i++) {
+		const char *name = i ? "lan" : "wan", *device = i ? "d1" : "d0";
+		struct worker_counts *counts = &sample->worker[i].counts;
+
+		sample->worker[i] = (struct report_worker){ .forward = "main",
+							    .mode = mode_of(CONF_MODE_PATCH),
+							    .cpu = 4 + i,
+							    .wait = (enum report_wait)i,
+							    .fresh = !i,
+							    .hand_over = 60 + i };
+		*counts = (struct worker_counts){
+			.total = 10000 + i, .pool = 5000, .reclaimed = 3 + i, .queues = 1
+		};
+		sample_fill(&counts->queue[0], sizeof(counts->queue[0]), 1000 * (i + 1));
+		sample->socket[i] = (struct report_socket){ .interface = device,
+							    .port = name,
+							    .forward = "main",
+							    .mode = mode_of(CONF_MODE_PATCH),
+							    .queue = i,
+							    .worker = i,
+							    .native = true,
+							    .zero_copy = i,
+							    .need_wakeup = !i,
+							    .busy_poll = (enum report_busy_poll)i,
+							    .counts = &counts->queue[0] };
+		sample_fill(&sample->socket[i].stats, sizeof(sample->socket[i].stats),
+			    500 + 10 * i);
+		sample->program[i] = (struct report_program){ device, 70 + i, 80 + i, 90 + i };
+		sample->port[i] = (struct report_port){
+			.port = name,
+			.device = device,
+			.driver = i ? "" : "veth",
+			.ifindex = 7 + (int)i,
+			.link = (enum report_link)i,
+			.mtu = 1500 + i,
+			.rx_queues = 2 + i,
+			.tx_queues = 4 + i,
+			.native = true,
+			.promiscuous = !i,
+			.prog_id = 100 + i,
+			.prog_name = "millrace",
+			.prog_tag = tag,
+		};
+	}
+	sample->report = (struct report){ .elapsed_ns = 2500000000ULL,
+					  .current = true,
+					  .sockets = 2,
+					  .programs = 2,
+					  .workers = 2,
+					  .ports = 2,
+					  .socket = sample->socket,
+					  .program = sample->program,
+					  .worker = sample->worker,
+					  .port = sample->port };
+	sample->facts = (struct control_facts){ .state = "running",
+						.version = "1.2",
+						.uptime_ns = 12345 * NSEC_PER_MSEC,
+						.generation = 5 };
+	sample->plan = "worker 0: d0\n";
+}
+
+static void sample_facts(void *context, struct control_facts *facts)
+{
+	*facts = ((struct sample *)context)->facts;
+}
+
+static const struct report *sample_collect(void *context)
+{
+	((struct sample *)context)->collected++;
+	return &((struct sample *)context)->report;
+}
+
+static json_t *sample_plan_json(void *context)
+{
+	(void)context;
+	return json_object();
+}
+
+static char *sample_plan_text(void *context)
+{
+	const struct sample *sample = context;
+	char *text = sample->plan_is_large ? malloc(sample->plan_is_large + 1) : NULL;
+
+	if (!sample->plan_is_large)
+		return strdup(sample->plan);
+	memset(text, 'x', sample->plan_is_large);
+	text[sample->plan_is_large] = '\0';
+	return text;
+}
+
+static int sample_reload(void *context, json_t *errors)
+{
+	struct sample *sample = context;
+
+	sample->reloads++;
+	for (unsigned i = 0; i < sample->errors; i++)
+		json_array_append_new(errors, json_string("a.conf:3: port wan: no such key"));
+	sample->facts.generation += !sample->errors;
+	return sample->errors ? -22 : 0;
+}
+
+static int sample_set(void *context, const char *port, bool on, char *error, size_t error_size)
+{
+	struct sample *sample = context;
+
+	sample->set++;
+	sample->set_on = on;
+	snprintf(sample->set_port, sizeof(sample->set_port), "%s", port);
+	if (strcmp(port, "wan") == 0)
+		return 0;
+	snprintf(error, error_size, "port '%s': there is none of that name", port);
+	return -2;
+}
+
+static const struct control_ops sample_ops = { sample_facts,	 sample_collect, sample_plan_json,
+					       sample_plan_text, sample_reload,	 sample_set };
