@@ -60,15 +60,33 @@ uint64_t worker_counts_lost(const struct worker_counts *counts)
 	return lost;
 }
 
+uint64_t worker_counts_hand_over(const struct worker_counts *counts)
+{
+	uint64_t frames = 0;
+
+	for (unsigned i = 0; i < counts->queues; i++)
+		frames += counts->queue[i].hand_over;
+	return frames;
+}
+
+uint64_t worker_counts_handed(const struct worker_counts *counts)
+{
+	uint64_t packets = 0;
+
+	for (unsigned i = 0; i < counts->queues; i++)
+		packets += counts->queue[i].handed;
+	return packets;
+}
+
 int64_t worker_counts_balance(const struct worker_counts *counts)
 {
-	uint64_t found = counts->pool + worker_counts_lost(counts);
+	uint64_t found =
+		counts->pool + worker_counts_lost(counts) + worker_counts_hand_over(counts);
 
 	for (unsigned i = 0; i < counts->queues; i++) {
 		const struct queue_counts *queue = &counts->queue[i];
 
 		found += queue->fill + queue->rx + queue->tx + queue->completion;
-		found += queue->hand_over;
 	}
 	return (int64_t)(counts->total - found) - worker_counts_kernel(counts);
 }

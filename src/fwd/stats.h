@@ -67,8 +67,6 @@ struct queue_counts {
 	uint64_t tx_packets;	 /* completed by the kernel */
 	uint64_t tx_descriptors; /* ... in so many pieces */
 	uint64_t tx_bytes;
-	uint64_t handed;	    /* packets that another worker took over to send */
-	uint64_t hand_over;	    /* frames lent to it */
 	uint64_t tx_pending;	    /* descriptors put on the TX ring, not refused, not completed */
 	uint64_t partial_checksums; /* of the TCP and UDP frames that were sampled */
 	uint64_t drops[DROP_REASONS];
@@ -80,7 +78,9 @@ struct queue_counts {
 	uint64_t completion;
 	uint64_t tx_refused; /* TX descriptors that the kernel has refused, as known by then */
 	uint64_t tx_lost;    /* of `lost`: refused TX descriptors that did not come back */
-	uint64_t lost;	/* frames in whose place the kernel gave back something else or nothing */
+	uint64_t lost;	 /* frames in whose place the kernel gave back something else or nothing */
+	uint64_t handed; /* packets that another worker took over to send */
+	uint64_t hand_over; /* frames lent to it */
 	int64_t kernel; /* taken by the kernel and not given back; briefly below 0, see DESIGN.md */
 };
 
@@ -108,6 +108,10 @@ void queue_counts_refused(struct queue_counts *counts);
 /* Frames that the kernel has, and frames that are lost until their port is closed, over all queues. */
 int64_t worker_counts_kernel(const struct worker_counts *counts);
 uint64_t worker_counts_lost(const struct worker_counts *counts);
+
+/* Frames lent to other workers, and packets that these took over, over all queues. */
+uint64_t worker_counts_hand_over(const struct worker_counts *counts);
+uint64_t worker_counts_handed(const struct worker_counts *counts);
 
 /*
  * total - (pool + fill + rx + tx + completion + kernel + hand_over + lost): 0, or a frame was leaked (positive)
