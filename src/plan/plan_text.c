@@ -151,20 +151,38 @@ static void print_workers(FILE *out, const struct plan_forward *forward)
 	}
 }
 
+static void print_forward(FILE *out, const struct plan_forward *forward)
+{
+	fprintf(out, "forward %s: %s, ", forward->conf->name,
+		plan_mode_of(forward->conf->mode)->name);
+	if (forward->complete)
+		fprintf(out, "%u worker%s, %.0f MiB locked\n", forward->workers,
+			forward->workers == 1 ? "" : "s", (double)forward->locked_bytes / MIB);
+	else
+		fputs("cannot run\n", out);
+	print_ports(out, forward);
+	print_workers(out, forward);
+}
+
+/* The gravest first. */
+static void print_messages(FILE *out, const struct plan *plan)
+{
+	for (int level = PLAN_ERROR; level <= PLAN_NOTE; level++) {
+		for (unsigned i = 0; i < plan->messages; i++) {
+			const struct plan_message *message = &plan->message[i];
+
+			if ((int)message->level == level)
+				fprintf(out, "%s: %s\n", plan_level_name(message->level),
+					message->text);
+		}
+	}
+}
+
 int plan_text(FILE *out, const struct plan *plan)
 {
-	for (unsigned i = 0; i < plan->forwards; i++) {
-		const struct plan_forward *forward = &plan->forward[i];
-
-		fprintf(out, "forward %s: %s, %u worker%s, %.0f MiB locked\n", forward->conf->name,
-			plan_mode_of(forward->conf->mode)->name, forward->workers,
-			forward->workers == 1 ? "" : "s", (double)forward->locked_bytes / MIB);
-		print_ports(out, forward);
-		print_workers(out, forward);
-	}
-	for (unsigned i = 0; i < plan->messages; i++)
-		fprintf(out, "%s: %s\n", plan_level_name(plan->message[i].level),
-			plan->message[i].text);
+	for (unsigned i = 0; i < plan->forwards; i++)
+		print_forward(out, &plan->forward[i]);
+	print_messages(out, plan);
 	if (fflush(out) || ferror(out))
 		return errno ? -errno : -EIO;
 	return 0;

@@ -382,6 +382,11 @@ static void absent_devices_are_not_all_the_same(void **state)
 	make();
 	assert_int_equal(plan_count(world.plan, PLAN_ABSENT), 2);
 	assert_int_equal(world.plan->messages, 2);
+	make_pair(4);
+	world.device[0].present = false; /* then its number means nothing */
+	world.device[0].ifindex = world.device[1].ifindex;
+	make();
+	assert_int_equal(world.plan->messages, 1);
 }
 
 static void the_loopback_interface_is_refused(void **state)
@@ -1031,13 +1036,13 @@ static void text_for_people(void **state)
 		"  port tap  eth2  no driver  12 RX, 12 TX  MTU 900  no node\n"
 		"  worker 0  cpu 0 (node 0)   umem 0 (frames 0 to 10239, 40 MiB)      tap q0 rx\n"
 		"  worker 1  cpu 62 (node 1)  umem 0 (frames 10240 to 20479, 40 MiB)  tap q11 rx\n"
-		"forward later: l2fwd, 0 workers, 0 MiB locked\n"
+		"forward later: l2fwd, cannot run\n"
 		"  port old  eth3  absent\n"
 		"absent: eth3: no such interface; `ip link` lists those of this network namespace\n"
-		"note: eth1: too few TX queues (1 active), so workers hand over what they would send "
-		"there: queue 1 to 0, queue 2 to 0, queue 3 to 0\n"
 		"warning: eth2: queues 1-10: not served, their frames go to the host; queues = auto "
-		"serves them\n");
+		"serves them\n"
+		"note: eth1: too few TX queues (1 active), so workers hand over what they would send "
+		"there: queue 1 to 0, queue 2 to 0, queue 3 to 0\n");
 	free(text);
 }
 
