@@ -5,9 +5,7 @@
 #include <string.h>
 
 #include "base/log.h"
-
-/* The largest Ethernet header that can stand before an MTU's worth: two VLAN tags. */
-#define HEADERS_MAX (ETHER_HEADER_LEN + 8)
+#include "plan/mtu.h"
 
 static bool is_veth(const struct port *port)
 {
@@ -88,37 +86,17 @@ void advice_oversize(const struct port *port, uint64_t frames, unsigned room)
 		    "start with -F%s, or `ip link set dev %s mtu %u` here and on the far end",
 		    name, (unsigned long long)frames, room,
 		    room < CONF_FRAME_SIZE_MAX - CONF_HEADROOM ? " or a larger -f" : "", name,
-		    room - HEADERS_MAX);
+		    room - MTU_HEADERS_MAX);
 }
 
-static uint32_t mtu_limit(const struct conf_forward *conf, unsigned frame_size)
+void advice_mtu(const struct conf_forward *conf, const struct netdev *netdev)
 {
-	return conf_chunk_room(conf) + frame_size - conf->frame_size - HEADERS_MAX;
-}
+	uint32_t limit = mtu_limit_of(conf, conf->frame_size);
+	char larger[64];
 
-uint32_t advice_mtu_limit(const struct conf_forward *conf)
-{
-	return conf->frags ? UINT32_MAX : mtu_limit(conf, conf->frame_size);
-}
-
-void advice_mtu(const struct conf_forward *conf, const struct netdev *netdev, bool at_start)
-{
-	uint32_t limit = mtu_limit(conf, conf->frame_size);
-	uint32_t largest = mtu_limit(conf, CONF_FRAME_SIZE_MAX);
-	char larger[64] = "";
-
-	if (conf->frame_size < CONF_FRAME_SIZE_MAX && netdev->mtu <= largest)
-		snprintf(larger, sizeof(larger), ", with -f %d (up to %u)", CONF_FRAME_SIZE_MAX,
-			 largest);
-	if (at_start)
-		log_error("%s: MTU %u does not fit frames of %u bytes, which take up to %u; start "
-			  "with -F (any MTU)%s, or `ip link set dev %s mtu %u`",
-			  netdev->name, netdev->mtu, conf->frame_size, limit, larger, netdev->name,
-			  limit);
-	else
-		log_warning("%s: MTU is %u now, and frames of %u bytes take up to %u: larger "
-			    "packets are dropped; `ip link set dev %s mtu %u`, or start with -F "
-			    "(any MTU)%s",
-			    netdev->name, netdev->mtu, conf->frame_size, limit, netdev->name, limit,
-			    larger);
+	mtu_larger_chunks(conf, netdev->mtu, larger, sizeof(larger));
+	log_warning("%s: MTU is %u now, and frames of %u bytes take up to %u: larger packets are "
+		    "dropped; `ip link set dev %s mtu %u`, or start with %s (any MTU)%s",
+		    netdev->name, netdev->mtu, conf->frame_size, limit, netdev->name, limit,
+		    conf->line ? "frags = yes" : "-F", larger);
 }

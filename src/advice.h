@@ -18,8 +18,5 @@ void advice_partial_checksums(const struct port *port);
 /* That many frames that came in on the port were dropped, each larger than the `room` of a chunk. */
 void advice_oversize(const struct port *port, uint64_t frames, unsigned room);
 
-/* The largest MTU whose frames fit one chunk each; UINT32_MAX where a packet may take several. */
-uint32_t advice_mtu_limit(const struct conf_forward *conf);
-
-/* The device has an MTU above that: an error at start, a warning later. */
-void advice_mtu(const struct conf_forward *conf, const struct netdev *netdev, bool at_start);
+/* The device's MTU is above what frames of one chunk take now. */
+void advice_mtu(const struct conf_forward *conf, const struct netdev *netdev);

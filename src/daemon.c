@@ -14,11 +14,14 @@
 #include "forwarder.h"
 #include "monitor.h"
 #include "operators.h"
+#include "plan/mtu.h"
+#include "planner.h"
 #include "xdp/netdev.h"
 #include "xdp/opener.h"
 
 struct daemon {
 	const struct conf *conf; /* borrowed */
+	struct plan *plan;
 	struct forwarder forwarder;
 	struct monitor monitor;
 	struct operators operators;
@@ -87,8 +90,8 @@ static void on_mtu(const struct daemon *daemon, struct netdev *netdev, uint32_t 
 	if (netdev->mtu == mtu)
 		return;
 	netdev->mtu = mtu;
-	if (daemon->forwarder.mode->receives && mtu > advice_mtu_limit(daemon->forwarder.conf))
-		advice_mtu(daemon->forwarder.conf, netdev, false);
+	if (daemon->forwarder.mode->receives && mtu > mtu_limit(daemon->forwarder.conf))
+		advice_mtu(daemon->forwarder.conf, netdev);
 }
 
 static void on_netdev(const struct netdev_event *event, void *context)
@@ -189,7 +192,11 @@ static int open_all(struct daemon *daemon)
 	}
 	err = opener_check();
 	if (!err)
-		err = forwarder_survey(&daemon->forwarder, &daemon->conf->forward[0]);
+		err = planner_make(daemon->conf, &daemon->plan);
+	if (!err)
+		err = planner_judge(daemon->plan);
+	if (!err)
+		err = forwarder_init(&daemon->forwarder, &daemon->plan->forward[0]);
 	if (!err)
 		err = monitor_open(&daemon->monitor, &daemon->forwarder, daemon->conf);
 	if (!err)
@@ -213,6 +220,7 @@ static void close_all(struct daemon *daemon)
 		daemon->status = 1;
 	monitor_close(&daemon->monitor);
 	forwarder_close(&daemon->forwarder);
+	plan_free(daemon->plan);
 	sd_event_source_unref(daemon->report_timer);
 	sd_event_unref(daemon->loop);
 	if (daemon->watch_fd > 0)

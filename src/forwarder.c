@@ -14,36 +14,58 @@
 #include "base/signals.h"
 #include "xdp/opener.h"
 
-int forwarder_survey(struct forwarder *forwarder, const struct conf_forward *conf)
+/* Every worker has a whole lane on every port: none hands over to another, none only sends. */
+static int check_lanes(const struct plan_forward *plan, const struct mode *mode)
 {
-	int err;
+	const struct netdev *first = &plan->port[0].device;
 
-	*forwarder = (struct forwarder){ .conf = conf, .mode = mode_of(conf->mode) };
-	err = survey_host(&forwarder->survey, conf, forwarder->mode);
-	if (err)
-		return err;
-	forwarder->ports = forwarder->survey.ports;
-	for (unsigned i = 0; i < forwarder->ports; i++) {
-		forwarder->port[i].conf = conf->port[i];
-		forwarder->port[i].netdev = forwarder->survey.netdev[i];
+	for (unsigned i = 1; i < plan->ports; i++) {
+		const struct netdev *other = &plan->port[i].device;
+
+		if (!plan->port[0].conf->all_queues || other->rx_queues == first->rx_queues)
+			continue;
+		log_error("-q all: %s has %u active RX queues and %s has %u; make them equal with "
+			  "ethtool -L, or list queues that both have",
+			  first->name, first->rx_queues, other->name, other->rx_queues);
+		return -EINVAL;
+	}
+	for (unsigned i = 0; mode->sends && i < plan->workers; i++) {
+		for (unsigned j = 0; j < plan->ports; j++) {
+			const struct netdev *netdev = &plan->port[j].device;
+
+			if (plan->worker[i].lane[j].tx)
+				continue;
+			log_error("%s q%u: no TX queue of this number (%u active), so %s could not "
+				  "send; choose another with -q, or see `ethtool -L %s`",
+				  netdev->name, plan->worker[i].queue, netdev->tx_queues,
+				  mode->name, netdev->name);
+			return -EINVAL;
+		}
 	}
 	return 0;
 }
 
-/* --- opening --- */
-
-/* The most frames that one UMEM is asked to have: their numbers are 32 bits, and so are its sizes in
- * structs of the kernel's that count chunks. */
-#define UMEM_FRAMES_MAX (1U << 28)
-
-static uint32_t frames_of_worker(const struct forwarder *forwarder)
+int forwarder_init(struct forwarder *forwarder, const struct plan_forward *plan)
 {
-	return forwarder->conf->frames_per_queue * forwarder->ports;
+	*forwarder = (struct forwarder){
+		.plan = plan,
+		.conf = plan->conf,
+		.mode = mode_of(plan->conf->mode),
+		.ports = plan->ports,
+	};
+	for (unsigned i = 0; i < forwarder->ports; i++) {
+		forwarder->port[i].conf = plan->port[i].conf;
+		forwarder->port[i].netdev = plan->port[i].device;
+	}
+	return check_lanes(plan, forwarder->mode);
 }
 
-static struct umem *umem_of(const struct forwarder *forwarder, unsigned worker)
+/* --- opening --- */
+
+/* That the next worker will have. */
+static const struct plan_worker *next_worker(const struct forwarder *forwarder)
 {
-	return &forwarder->umem[forwarder->conf->shared_umem ? 0 : worker];
+	return &forwarder->plan->worker[forwarder->workers];
 }
 
 /* Asked between any two steps that take time or change something: a signal to end is no reason to
@@ -53,18 +75,18 @@ static int go_on(void)
 	return signals_end_asked() ? -ECANCELED : 0;
 }
 
-static struct umem_opts umem_opts_of(const struct forwarder *forwarder)
+static struct umem_opts umem_opts_of(const struct forwarder *forwarder,
+				     const struct plan_umem *umem)
 {
 	const struct conf_forward *conf = forwarder->conf;
 
 	return (struct umem_opts){
-		.frames = frames_of_worker(forwarder) *
-			  (conf->shared_umem ? forwarder->survey.queues.count : 1),
-		.frame_size = conf->frame_size,
+		.frames = umem->frames,
+		.frame_size = umem->frame_size,
 		.unaligned = conf->unaligned,
 		.ring_size = conf->ring_size,
 		.fill_size = 2 * conf->ring_size,
-		.numa_node = forwarder->port[0].netdev.numa_node,
+		.numa_node = umem->numa_node,
 		.huge_pages = conf->huge_pages,
 		.shortage_said =
 			forwarder->workers && forwarder->umem[forwarder->workers - 1].shortage_said,
@@ -73,12 +95,13 @@ static struct umem_opts umem_opts_of(const struct forwarder *forwarder)
 
 static int allocate(struct forwarder *forwarder)
 {
-	unsigned lanes = forwarder->survey.queues.count * forwarder->ports;
+	const struct plan_forward *plan = forwarder->plan;
 
-	assert(lanes); /* the survey refuses no queues and no ports */
-	forwarder->umem = calloc(forwarder->survey.queues.count, sizeof(*forwarder->umem));
-	forwarder->worker = calloc(forwarder->survey.queues.count, sizeof(*forwarder->worker));
-	forwarder->lane = calloc(lanes, sizeof(*forwarder->lane));
+	assert(plan->workers); /* no plan without errors has none */
+	forwarder->umem = calloc(plan->workers, sizeof(*forwarder->umem));
+	forwarder->worker = calloc(plan->workers, sizeof(*forwarder->worker));
+	forwarder->lane =
+		calloc((size_t)plan->workers * forwarder->ports, sizeof(*forwarder->lane));
 	return forwarder->umem && forwarder->worker && forwarder->lane ? 0 : -ENOMEM;
 }
 
@@ -119,7 +142,7 @@ static int attach_ports(struct forwarder *forwarder)
 static int prepare_tx(struct forwarder *forwarder, struct tx_job **job)
 {
 	const struct conf_forward *conf = forwarder->conf;
-	int err = tx_job_new(job, conf, forwarder->ports, frames_of_worker(forwarder));
+	int err = tx_job_new(job, conf, forwarder->ports, next_worker(forwarder)->frames);
 
 	for (unsigned i = 0; !err && i < forwarder->ports; i++) {
 		struct tx_port *port = &(*job)->port[i];
@@ -128,7 +151,7 @@ static int prepare_tx(struct forwarder *forwarder, struct tx_job **job)
 			memcpy(port->opts.src, forwarder->port[i].netdev.mac, MAC_LEN);
 		port->pacer = (struct pacer){
 			.pps = conf->tx.pps,
-			.queues = (uint64_t)forwarder->survey.queues.count * forwarder->ports,
+			.queues = (uint64_t)forwarder->plan->workers * forwarder->ports,
 			.phase = (uint64_t)forwarder->workers * forwarder->ports + i,
 		};
 		err = tx_job_build(*job, i);
@@ -153,7 +176,7 @@ static void sample_checksums(const struct forwarder *forwarder, struct worker *w
 static void share_count(const struct forwarder *forwarder, struct worker *worker)
 {
 	uint64_t count = forwarder->conf->tx.count;
-	uint64_t shares = (uint64_t)forwarder->survey.queues.count * forwarder->ports;
+	uint64_t shares = (uint64_t)forwarder->plan->workers * forwarder->ports;
 	uint64_t share = (uint64_t)forwarder->workers * forwarder->ports;
 
 	for (unsigned i = 0; count && i < forwarder->ports; i++, share++)
@@ -188,24 +211,25 @@ static int open_lanes(struct forwarder *forwarder, struct worker *worker)
 static int make_worker(struct forwarder *forwarder)
 {
 	const struct conf_forward *conf = forwarder->conf;
-	unsigned index = forwarder->workers;
+	const struct plan_worker *plan = next_worker(forwarder);
 	struct worker_opts opts = {
-		.number = forwarder->survey.queues.value[index],
-		.cpu = forwarder->survey.cpus.value[index % forwarder->survey.cpus.count],
+		.number = plan->queue,
+		.cpu = plan->cpu,
 		.batch = conf->batch,
 		.poll = conf->poll,
 		.busy_poll = conf->busy_poll,
 		.finite = conf->tx.count > 0,
 		.frags = conf->frags,
 		.retries = conf->tx.retries,
-		.first_frame = conf->shared_umem ? index * frames_of_worker(forwarder) : 0,
-		.frames = frames_of_worker(forwarder),
+		.first_frame = plan->first_frame,
+		.frames = plan->frames,
 		.done_fd = forwarder->done_fd,
 	};
 	int err = forwarder->mode->receives ? 0 : prepare_tx(forwarder, &opts.tx_job);
 
 	if (!err)
-		err = worker_new(&forwarder->worker[index], &opts, umem_of(forwarder, index));
+		err = worker_new(&forwarder->worker[forwarder->workers], &opts,
+				 &forwarder->umem[plan->umem]);
 	if (!err)
 		return 0;
 	log_error("queue %u: no worker: " ERR_FORMAT, opts.number, ERR_ARGS(err));
@@ -215,8 +239,9 @@ static int make_worker(struct forwarder *forwarder)
 
 static int open_worker(struct forwarder *forwarder)
 {
-	struct umem_opts umem_opts = umem_opts_of(forwarder);
-	struct umem *umem = umem_of(forwarder, forwarder->workers);
+	unsigned index = next_worker(forwarder)->umem;
+	struct umem *umem = &forwarder->umem[index];
+	struct umem_opts umem_opts = umem_opts_of(forwarder, &forwarder->plan->umem[index]);
 	int err = 0;
 
 	if (!umem->header)
@@ -234,22 +259,8 @@ static int open_worker(struct forwarder *forwarder)
 	return err;
 }
 
-/* With -M the frames of all queues stand in one UMEM. */
-static int check_frames(const struct forwarder *forwarder)
-{
-	uint64_t frames = (uint64_t)frames_of_worker(forwarder) * forwarder->survey.queues.count;
-
-	if (!forwarder->conf->shared_umem || frames <= UMEM_FRAMES_MAX)
-		return 0;
-	log_error("-M: %llu frames are more than one UMEM takes (%u); lower --frames-per-queue, or "
-		  "leave out -M",
-		  (unsigned long long)frames, UMEM_FRAMES_MAX);
-	return -E2BIG;
-}
-
 int forwarder_open(struct forwarder *forwarder)
 {
-	struct umem_opts umem_opts = umem_opts_of(forwarder);
 	int err;
 
 	forwarder->done_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
@@ -258,16 +269,12 @@ int forwarder_open(struct forwarder *forwarder)
 		log_error("no memory or files to start with: " ERR_FORMAT, ERR_SANDBOX_ARGS(err));
 		return err;
 	}
-	err = check_frames(forwarder);
+	err = go_on();
 	if (!err)
-		err = go_on();
-	if (!err)
-		err = opener_memlock(
-			umem_locked_bytes(&umem_opts) *
-			(forwarder->conf->shared_umem ? 1 : forwarder->survey.queues.count));
+		err = opener_memlock(forwarder->plan->locked_bytes);
 	if (!err)
 		err = attach_ports(forwarder);
-	while (!err && forwarder->workers < forwarder->survey.queues.count)
+	while (!err && forwarder->workers < forwarder->plan->workers)
 		err = open_worker(forwarder);
 	if (!err)
 		err = go_on();
@@ -371,8 +378,7 @@ void forwarder_stop(struct forwarder *forwarder)
 {
 	for (unsigned i = 0; i < forwarder->workers; i++) {
 		for (unsigned j = 0; j < forwarder->ports; j++)
-			prog_slot_clear(&forwarder->port[j].prog,
-					forwarder->survey.queues.value[i]);
+			prog_slot_clear(&forwarder->port[j].prog, forwarder->plan->worker[i].queue);
 	}
 	for (unsigned i = 0; i < forwarder->workers; i++)
 		worker_stop(forwarder->worker[i]);
@@ -448,7 +454,7 @@ void forwarder_close(struct forwarder *forwarder)
 {
 	for (unsigned i = 0; i < forwarder->workers; i++)
 		worker_free(forwarder->worker[i]);
-	for (unsigned i = 0; forwarder->umem && i < forwarder->survey.queues.count; i++)
+	for (unsigned i = 0; forwarder->umem && i < forwarder->plan->workers; i++)
 		umem_close(&forwarder->umem[i]);
 	for (unsigned i = 0; i < forwarder->ports; i++) {
 		prog_close(&forwarder->port[i].prog);

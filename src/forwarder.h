@@ -3,7 +3,7 @@
  * One forward: its ports, its workers, and the lanes where they cross; opened, started, stopped and
  * closed as a whole. Main thread.
  *
- *	survey -> open -> start -> stop -> close_lanes -> close
+ *	init -> open -> start -> stop -> close_lanes -> close
  *
  * Each may be followed by stop, close_lanes and close, whatever it returned.
  */
@@ -13,13 +13,13 @@
 #include "fwd/mode.h"
 #include "fwd/worker.h"
 #include "lane.h"
-#include "survey.h"
+#include "plan/plan.h"
 #include "xdp/umem.h"
 
 struct forwarder {
-	const struct conf_forward *conf; /* borrowed */
+	const struct plan_forward *plan; /* borrowed */
+	const struct conf_forward *conf; /* of the plan */
 	const struct mode *mode;
-	struct survey survey;
 	unsigned ports, workers;
 	struct port port[CONF_PORTS_MAX];
 	struct umem *umem; /* one a worker, or the first for all of them */
@@ -34,9 +34,9 @@ static inline struct lane *forwarder_lane(const struct forwarder *forwarder, uns
 	return &forwarder->lane[worker * forwarder->ports + port];
 }
 
-/* Looks at the host and fills in what it finds; touches nothing. *conf must outlive *forwarder. Returns 0,
- * or -errno after a message (survey_host()). */
-int forwarder_survey(struct forwarder *forwarder, const struct conf_forward *conf);
+/* Takes a plan, which must outlive *forwarder; touches nothing. Returns 0, or -EINVAL after a message if it
+ * has lanes that cannot be made. */
+int forwarder_init(struct forwarder *forwarder, const struct plan_forward *plan);
 
 /*
  * Does all that needs a privilege: programs attached, memory registered, sockets bound. No frame comes yet. Returns 0, -ECANCELED without

@@ -12,7 +12,7 @@
 
 int monitor_open(struct monitor *monitor, struct forwarder *forwarder, const struct conf *conf)
 {
-	unsigned workers = forwarder->survey.queues.count;
+	unsigned workers = forwarder->plan->workers;
 	int err;
 
 	*monitor = (struct monitor){

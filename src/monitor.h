@@ -21,7 +21,7 @@ struct monitor {
 	uint64_t reported_ns;
 };
 
-/* Prepares for a surveyed forwarder. Returns 0, or -errno after a message. */
+/* Prepares for a forwarder whose forwarder_init() succeeded. Returns 0, or -errno after a message. */
 int monitor_open(struct monitor *monitor, struct forwarder *forwarder, const struct conf *conf);
 
 /* Rates and times count from here on. */

@@ -111,20 +111,6 @@ static void oversize_elsewhere_is_the_mtu(void **state)
 			    "`ip link set dev eth0 mtu 1770` here and on the far end\n");
 }
 
-static void the_mtu_limit_follows_the_chunk(void **state)
-{
-	struct conf_forward conf = { .frame_size = 4096 };
-
-	(void)state;
-	assert_int_equal(advice_mtu_limit(&conf), 3818);
-	conf.frame_size = 2048;
-	assert_int_equal(advice_mtu_limit(&conf), 1770);
-	conf.frame_size = 3000; /* unaligned */
-	assert_int_equal(advice_mtu_limit(&conf), 2722);
-	conf.frags = true;
-	assert_true(advice_mtu_limit(&conf) == UINT32_MAX);
-}
-
 #define LISTENING(test) cmocka_unit_test_setup_teardown(test, listen_to_it, listen_no_more)
 
 int main(void)
@@ -137,7 +123,6 @@ int main(void)
 		LISTENING(partial_checksums_over_a_card_are_the_senders),
 		LISTENING(oversize_over_veth_in_skb_mode_is_segmentation),
 		LISTENING(oversize_elsewhere_is_the_mtu),
-		cmocka_unit_test(the_mtu_limit_follows_the_chunk),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -49,6 +49,7 @@ static int parse_link(const struct nlmsghdr *message, void *context)
 	netdev->ifindex = info->ifi_index;
 	netdev->loopback = info->ifi_flags & IFF_LOOPBACK;
 	netdev->ethernet = info->ifi_type == ARPHRD_ETHER;
+	netdev->link_up = (info->ifi_flags & IFF_UP) && (info->ifi_flags & IFF_LOWER_UP);
 	mnl_attr_for_each(attr, message, sizeof(*info))
 	{
 		switch (mnl_attr_get_type(attr)) {
@@ -158,6 +159,74 @@ static void query_queues(int fd, struct netdev *netdev)
 		netdev->tx_queues = 1;
 }
 
+/* More than the kernel has had for years; one that has more yet is told nothing about. */
+#define FEATURES_MAX 256
+#define FEATURE_BITS 32 /* of one block */
+
+/* Commands with room for what the kernel writes behind them. */
+union feature_count {
+	struct ethtool_sset_info info;
+	uint8_t room[sizeof(struct ethtool_sset_info) + sizeof(uint32_t)];
+};
+
+union feature_names {
+	struct ethtool_gstrings names;
+	uint8_t room[sizeof(struct ethtool_gstrings) + (size_t)FEATURES_MAX * ETH_GSTRING_LEN];
+};
+
+union feature_states {
+	struct ethtool_gfeatures states;
+	uint8_t room[sizeof(struct ethtool_gfeatures) +
+		     FEATURES_MAX / FEATURE_BITS * sizeof(struct ethtool_get_features_block)];
+};
+
+/* The names of the features, whose numbers differ from kernel to kernel. Returns how many, 0: not told. */
+static uint32_t query_features(int fd, const char *name, union feature_names *features)
+{
+	union feature_count count = {
+		.info = { .cmd = ETHTOOL_GSSET_INFO, .sset_mask = 1ULL << ETH_SS_FEATURES },
+	};
+
+	memset(features, 0, sizeof(*features));
+	features->names.cmd = ETHTOOL_GSTRINGS;
+	features->names.string_set = ETH_SS_FEATURES;
+	/* The kernel writes as many names as it has, whatever there is room for. */
+	if (ethtool_ioctl(fd, name, &count) || !count.info.sset_mask ||
+	    count.info.data[0] > FEATURES_MAX || ethtool_ioctl(fd, name, features))
+		return 0;
+	return features->names.len;
+}
+
+static bool strips_tags(const char *feature)
+{
+	/* Of 802.1Q, which `ethtool -k` calls rx-vlan-offload, and of 802.1ad. */
+	return !strncmp(feature, "rx-vlan-hw-parse", ETH_GSTRING_LEN) ||
+	       !strncmp(feature, "rx-vlan-stag-hw-parse", ETH_GSTRING_LEN);
+}
+
+static void query_vlan_offload(int fd, struct netdev *netdev)
+{
+	union feature_states features = { .states = { .cmd = ETHTOOL_GFEATURES } };
+	union feature_names names;
+	uint32_t count = query_features(fd, netdev->name, &names);
+
+	features.states.size = (count + FEATURE_BITS - 1) / FEATURE_BITS;
+	if (!count || ethtool_ioctl(fd, netdev->name, &features))
+		return;
+	for (uint32_t i = 0; i < count; i++) {
+		const struct ethtool_get_features_block *block =
+			&features.states.features[i / FEATURE_BITS];
+		const uint8_t *name = &names.names.data[(size_t)i * ETH_GSTRING_LEN];
+		uint32_t bit = 1U << i % FEATURE_BITS;
+
+		if (!strips_tags((const char *)name) || !(block->active & bit))
+			continue;
+		netdev->rx_vlan_offload = true;
+		if (!(block->available & bit) || (block->never_changed & bit))
+			netdev->rx_vlan_offload_fixed = true;
+	}
+}
+
 /* sysfs of the caller's namespace, if it is mounted; a virtual device has no such file. */
 static int query_numa_node(const char *name)
 {
@@ -200,6 +269,7 @@ int netdev_query(const char *name, struct netdev *netdev)
 	if (fd < 0)
 		return -errno;
 	query_queues(fd, netdev);
+	query_vlan_offload(fd, netdev);
 	if (!ethtool_ioctl(fd, netdev->name, &driver))
 		snprintf(netdev->driver, sizeof(netdev->driver), "%s", driver.driver);
 	close(fd);
@@ -207,6 +277,7 @@ int netdev_query(const char *name, struct netdev *netdev)
 	query_master_name(netdev);
 	if (!strcmp(netdev->kind, "veth"))
 		(void)netdev_peer_name(netdev->ifindex, netdev->peer, sizeof(netdev->peer));
+	netdev->present = true;
 	return 0;
 }
 

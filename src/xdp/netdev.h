@@ -6,33 +6,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/mac.h"
-
-#define NETDEV_NAME_SIZE 16 /* IFNAMSIZ */
-#define NETDEV_KIND_SIZE 16 /* the longest known is "openvswitch" */
-
-struct netdev {
-	char name[NETDEV_NAME_SIZE]; /* the kernel's own name for it */
-	char driver[32];	     /* as ethtool -i says; "" if it says nothing */
-	int ifindex;
-	int numa_node; /* -1: none, or not told */
-	uint32_t mtu;
-	uint8_t mac[MAC_LEN];
-	uint32_t rx_queues; /* active ones, at least 1 */
-	uint32_t tx_queues; /* likewise; may differ */
-	bool loopback;	    /* lo */
-	bool ethernet;	    /* its frames begin with an Ethernet header */
-	int master;	    /* ifindex of the device that it is a port or member of, 0: of none */
-	char master_kind[NETDEV_KIND_SIZE]; /* "bridge", "bond", "team", ...; "" if not told */
-	char master_name[NETDEV_NAME_SIZE]; /* likewise */
-	char kind[NETDEV_KIND_SIZE];	    /* "veth", "vlan", ...; "" for a network card */
-	char peer[NETDEV_NAME_SIZE];	    /* of a veth: the other end; "" if not known */
-};
+#include "plan/facts.h"
 
 /*
  * Finds a device by name or alternative name in the caller's network namespace and fills in
  * *netdev. Any thread; blocks only for the kernel's answer. Returns 0, -ENODEV if there is none of
- * that name, or another -errno of the netlink request. Logs nothing.
+ * that name, or another -errno of the netlink request; *netdev is then not `present`. Logs nothing.
  */
 int netdev_query(const char *name, struct netdev *netdev);
 

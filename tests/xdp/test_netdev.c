@@ -101,6 +101,30 @@ static void loopback_and_what_is_not_ethernet_are_told_apart(void **state)
 	assert_true(!netdev.loopback && !netdev.ethernet);
 }
 
+static void a_link_is_up_with_a_carrier(void **state)
+{
+	const struct link down = { .name = "d0", .flags = IFF_LOWER_UP };
+	const struct link alone = { .name = "d0", .flags = IFF_UP };
+	const struct link up = { .name = "d0", .flags = IFF_UP | IFF_LOWER_UP };
+
+	(void)state;
+	assert_false(parsed(&down).link_up);
+	assert_false(parsed(&alone).link_up);
+	assert_true(parsed(&up).link_up);
+}
+
+static void a_query_tells_a_device_from_none(void **state)
+{
+	struct netdev netdev;
+
+	(void)state;
+	assert_int_equal(netdev_query("lo", &netdev), 0);
+	assert_true(netdev.present && netdev.loopback);
+	assert_false(netdev.rx_vlan_offload);
+	assert_int_equal(netdev_query("no-such-device", &netdev), -ENODEV);
+	assert_false(netdev.present);
+}
+
 static void texts_longer_than_their_room_are_cut(void **state)
 {
 	const struct link link = { .name = "a-name-of-more-than-fifteen",
@@ -210,6 +234,8 @@ int main(void)
 		cmocka_unit_test(ports_and_members_know_their_master),
 		cmocka_unit_test(a_device_of_its_own_has_no_master),
 		cmocka_unit_test(loopback_and_what_is_not_ethernet_are_told_apart),
+		cmocka_unit_test(a_link_is_up_with_a_carrier),
+		cmocka_unit_test(a_query_tells_a_device_from_none),
 		cmocka_unit_test(texts_longer_than_their_room_are_cut),
 		cmocka_unit_test(a_veths_other_end_is_here_or_elsewhere),
 		cmocka_unit_test(events_say_what_happened),

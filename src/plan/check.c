@@ -1,0 +1,236 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Whether the devices can do what the forwards ask of them. */
+#include <string.h>
+
+#include "plan/build.h"
+#include "plan/mtu.h"
+
+static bool forwards(const struct plan_forward *forward)
+{
+	const struct plan_mode *mode = plan_mode_of(forward->conf->mode);
+
+	return mode->receives && mode->sends;
+}
+
+/* The earlier port of any forward that has the same device, or NULL. */
+static const struct plan_port *same_device(const struct build *build, const struct plan_port *port)
+{
+	for (unsigned i = 0; i < build->plan->forwards; i++) {
+		const struct plan_forward *forward = &build->plan->forward[i];
+
+		for (unsigned j = 0; j < forward->ports; j++) {
+			const struct plan_port *other = &forward->port[j];
+
+			if (other == port)
+				return NULL;
+			if (other->device.present && other->device.ifindex == port->device.ifindex)
+				return other;
+		}
+	}
+	return NULL;
+}
+
+static void check_same(struct build *build, struct plan_forward *forward,
+		       const struct plan_port *port)
+{
+	const struct plan_port *other = same_device(build, port);
+
+	if (other)
+		build_say(build, PLAN_ERROR, forward, port,
+			  "%s and %s are the same interface; name it once", port->conf->device,
+			  other->conf->device);
+}
+
+/* Devices that live by every frame of their ports. Others, such as a VRF, do with what is left. */
+static const struct {
+	const char *kind;
+	const char *role;
+} masters[] = {
+	{ "bridge", "a port of bridge" },
+	{ "bond", "a member of bond" },
+	{ "team", "a member of team" },
+	{ "openvswitch", "a port of Open vSwitch" },
+};
+
+/* Returns false, after a message, if nothing else need be looked at. */
+static bool check_role(struct build *build, struct plan_forward *forward,
+		       const struct plan_port *port)
+{
+	const struct plan_mode *mode = plan_mode_of(forward->conf->mode);
+	const struct netdev *device = &port->device;
+
+	if (device->loopback) {
+		build_say(build, PLAN_ERROR, forward, port,
+			  "%s: the loopback interface gets back whatever it sends, so nothing can "
+			  "be forwarded; name another, or make a pair with `ip link add v0 type "
+			  "veth peer name v1`",
+			  device->name);
+		return false;
+	}
+	if (!device->ethernet && mode->sends) {
+		build_say(build, PLAN_ERROR, forward, port,
+			  "%s: not an Ethernet interface; `ip link` shows link/ether for those",
+			  device->name);
+		return false;
+	}
+	for (size_t i = 0; i < sizeof(masters) / sizeof(masters[0]); i++) {
+		if (strcmp(device->master_kind, masters[i].kind) != 0)
+			continue;
+		build_say(build, PLAN_ERROR, forward, port,
+			  "%s: is %s %s, which would %s; `ip link set dev %s nomaster` takes it "
+			  "out",
+			  device->name, masters[i].role, device->master_name,
+			  mode->receives ? "get no frame from it any more" :
+					   "send on it at the same time",
+			  device->name);
+		return false;
+	}
+	return true;
+}
+
+/* What a size of generated frames counts beyond the MTU. */
+#define FRAME_OVERHEAD (ETHER_HEADER_LEN + ETHER_FCS_LEN)
+
+/* A generated frame that the peer does not take is completed all the same: nothing would tell. */
+static void check_mtu(struct build *build, struct plan_forward *forward,
+		      const struct plan_port *port)
+{
+	const struct conf_forward *conf = forward->conf;
+	const struct netdev *device = &port->device;
+	unsigned overhead = FRAME_OVERHEAD + (conf->tx.vlan ? ETHER_VLAN_LEN : 0);
+	bool receives = plan_mode_of(conf->mode)->receives;
+
+	if (receives && device->mtu > mtu_limit(conf)) {
+		uint32_t limit = mtu_limit_of(conf, conf->frame_size);
+		char larger[64];
+
+		mtu_larger_chunks(conf, device->mtu, larger, sizeof(larger));
+		build_say(build, PLAN_ERROR, forward, port,
+			  "%s: MTU %u does not fit frames of %u bytes, which take up to %u; start "
+			  "with %s (any MTU)%s, or `ip link set dev %s mtu %u`",
+			  device->name, device->mtu, conf->frame_size, limit,
+			  build_word(forward, "-F", "frags = yes"), larger, device->name, limit);
+	}
+	if (!receives && conf->tx.size_max > device->mtu + overhead)
+		build_say(build, PLAN_ERROR, forward, port,
+			  "%s: frames of %u bytes (-s, --sizes) are more than MTU %u allows (%u); "
+			  "send smaller ones, or `ip link set dev %s mtu %u`",
+			  device->name, conf->tx.size_max, device->mtu, device->mtu + overhead,
+			  device->name, conf->tx.size_max - overhead);
+}
+
+/* A device that takes the VLAN tag out of a frame makes it cross what the tag kept apart. */
+static void check_vlan(struct build *build, struct plan_forward *forward,
+		       const struct plan_port *port)
+{
+	const struct netdev *device = &port->device;
+
+	if (!forwards(forward) || !device->rx_vlan_offload || port->conf->keep_vlan_offload)
+		return;
+	if (device->rx_vlan_offload_fixed)
+		build_say(build, PLAN_ERROR, forward, port,
+			  "%s: takes the VLAN tags out of received frames, which would leave "
+			  "without them, and its driver (%s) does not let that be switched off; "
+			  "name another, or accept it with vlan-offload = keep",
+			  device->name, device->driver[0] ? device->driver : "unknown");
+	else
+		build_say(build, PLAN_NOTE, forward, port,
+			  "%s: rx-vlan-offload will be switched off, for frames leave with the "
+			  "tags they came with; and on again at the end",
+			  device->name);
+}
+
+/* Said by ports that cannot do zero-copy whatever is asked: those drivers that are sure not to. */
+static bool driver_copies(const struct netdev *device)
+{
+	static const char *const drivers[] = { "veth", "tun", "bonding", "hv_netvsc", "vif" };
+
+	for (size_t i = 0; i < sizeof(drivers) / sizeof(drivers[0]); i++) {
+		if (!strcmp(device->driver, drivers[i]))
+			return true;
+	}
+	return false;
+}
+
+static bool conf_copies(const struct conf_port *conf)
+{
+	return conf->attach == CONF_ATTACH_SKB || conf->zero_copy == CONF_ZERO_COPY_NEVER;
+}
+
+/* Frames that come in zero-copy and leave through a copy, or the other way, are as slow as a copy, and the
+ * memory is registered twice. */
+static void check_zero_copy(struct build *build, struct plan_forward *forward)
+{
+	const struct plan_port *capable = NULL, *told = NULL, *unable = NULL;
+
+	for (unsigned i = forward->ports; i-- > 0;) {
+		const struct plan_port *port = &forward->port[i];
+
+		if (conf_copies(port->conf))
+			told = port;
+		else if (driver_copies(&port->device))
+			unable = port;
+		else
+			capable = port;
+	}
+	if (!forwards(forward) || !capable)
+		return;
+	if (told)
+		build_say(build, PLAN_WARNING, forward, told,
+			  "%s: %s makes the kernel copy its frames, and %s may go without: the "
+			  "copy sets the pace of both; let them do the same",
+			  told->device.name,
+			  told->conf->attach == CONF_ATTACH_SKB ? "attach = skb" :
+								  "zero-copy = never",
+			  capable->device.name);
+	else if (unable)
+		build_say(build, PLAN_NOTE, forward, unable,
+			  "%s: its driver (%s) has no zero-copy, so the kernel copies its frames, "
+			  "and the copy sets the pace of %s too",
+			  unable->device.name, unable->device.driver, capable->device.name);
+}
+
+static void check_cpus(struct build *build, struct plan_forward *forward)
+{
+	const struct number_list *wanted = &forward->conf->cpus;
+
+	for (unsigned i = 0; i < wanted->count; i++) {
+		bool allowed = false;
+
+		for (unsigned j = 0; j < build->host->cpus; j++)
+			allowed |= build->host->cpu[j].cpu == wanted->value[i];
+		if (allowed)
+			continue;
+		build_say(build, PLAN_ERROR, forward, NULL,
+			  "%s: CPU %u does not exist or is not allowed here; `taskset -cp $$` "
+			  "lists those that are",
+			  build_word(forward, "--cpus", "cpus"), wanted->value[i]);
+		return;
+	}
+}
+
+void build_checks(struct build *build, struct plan_forward *forward)
+{
+	bool all_present = true;
+
+	for (unsigned i = 0; i < forward->ports; i++) {
+		const struct plan_port *port = &forward->port[i];
+
+		if (!port->device.present) {
+			build_say(build, PLAN_ABSENT, forward, port,
+				  "%s: no such interface; `ip link` lists those of this network "
+				  "namespace",
+				  port->conf->device);
+			all_present = false;
+			continue;
+		}
+		check_same(build, forward, port);
+		if (!check_role(build, forward, port))
+			continue;
+		check_mtu(build, forward, port);
+		check_vlan(build, forward, port);
+	}
+	if (all_present)
+		check_zero_copy(build, forward);
+	check_cpus(build, forward);
+}

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* What a plan is made from besides the configuration: what this host has. Plain data. */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/mac.h"
+
+#define NETDEV_NAME_SIZE 16 /* IFNAMSIZ */
+#define NETDEV_KIND_SIZE 16 /* the longest known is "openvswitch" */
+
+/* A network device, as it was when it was looked at. */
+struct netdev {
+	bool present;		     /* else nothing below is known */
+	char name[NETDEV_NAME_SIZE]; /* the kernel's own name for it */
+	char driver[32];	     /* as ethtool -i says; "" if it says nothing */
+	int ifindex;
+	int numa_node; /* -1: none, or not told */
+	uint32_t mtu;
+	uint8_t mac[MAC_LEN];
+	uint32_t rx_queues;	    /* active ones, at least 1 */
+	uint32_t tx_queues;	    /* likewise; may differ */
+	bool loopback;		    /* lo */
+	bool ethernet;		    /* its frames begin with an Ethernet header */
+	bool link_up;		    /* up, and something is connected */
+	bool rx_vlan_offload;	    /* takes VLAN tags out of received frames */
+	bool rx_vlan_offload_fixed; /* ... which its driver does not let anyone change */
+	int master; /* ifindex of the device that it is a port or member of, 0: of none */
+	char master_kind[NETDEV_KIND_SIZE]; /* "bridge", "bond", "team", ...; "" if not told */
+	char master_name[NETDEV_NAME_SIZE]; /* likewise */
+	char kind[NETDEV_KIND_SIZE];	    /* "veth", "vlan", ...; "" for a network card */
+	char peer[NETDEV_NAME_SIZE];	    /* of a veth: the other end; "" if not known */
+};
+
+/* A CPU that the workers may run on. */
+struct cpu_facts {
+	unsigned cpu;
+	int node; /* -1: not told */
+};
+
+struct host_facts {
+	unsigned devices;
+	struct netdev *device; /* one a port of the configuration, in its order */
+	unsigned cpus;	       /* at least 1 */
+	struct cpu_facts *cpu; /* the allowed ones, ascending */
+};
