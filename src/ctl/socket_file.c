@@ -175,7 +175,7 @@ int socket_file_open(struct socket_file *file, const char *path, gid_t group)
 	err = make_address(path, &address);
 	if (err)
 		return err;
-	snprintf(file->path, sizeof(file->path), "%s", path);
+	memcpy(file->path, address.sun_path, sizeof(file->path));
 	lock = lock_folder(path);
 	if (lock < 0)
 		return lock;

@@ -11,6 +11,8 @@
 #include "fwd/mode.h"
 #include "xdp/prog.h"
 
+static const struct mode sample_mode = { .name = "patch" };
+
 struct sample {
 	struct report report;
 	struct report_socket socket[2];
@@ -45,7 +47,7 @@ static inline void sample_init(struct sample *sample)
 		struct worker_counts *counts = &sample->worker[i].counts;
 
 		sample->worker[i] = (struct report_worker){ .forward = "main",
-							    .mode = mode_of(CONF_MODE_PATCH),
+							    .mode = &sample_mode,
 							    .cpu = 4 + i,
 							    .wait = (enum report_wait)i,
 							    .fresh = !i,
@@ -57,7 +59,7 @@ static inline void sample_init(struct sample *sample)
 		sample->socket[i] = (struct report_socket){ .interface = device,
 							    .port = name,
 							    .forward = "main",
-							    .mode = mode_of(CONF_MODE_PATCH),
+							    .mode = &sample_mode,
 							    .queue = i,
 							    .worker = i,
 							    .native = true,
