@@ -196,11 +196,12 @@ static int open_all(struct daemon *daemon)
 	if (!err)
 		err = planner_judge(daemon->plan);
 	if (!err)
-		err = forwarder_init(&daemon->forwarder, &daemon->plan->forward[0]);
+		forwarder_init(&daemon->forwarder, &daemon->plan->forward[0]);
 	if (!err)
 		err = monitor_open(&daemon->monitor, &daemon->forwarder, daemon->conf);
 	if (!err)
-		err = operators_open(&daemon->operators, &daemon->forwarder, daemon->conf);
+		err = operators_open(&daemon->operators, &daemon->forwarder, daemon->conf,
+				     daemon->plan);
 	if (!err)
 		err = forwarder_open(&daemon->forwarder);
 	if (!err && !daemon->conf->keep_privileges)

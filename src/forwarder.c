@@ -14,38 +14,7 @@
 #include "base/signals.h"
 #include "xdp/opener.h"
 
-/* Every worker has a whole lane on every port: none hands over to another, none only sends. */
-static int check_lanes(const struct plan_forward *plan, const struct mode *mode)
-{
-	const struct netdev *first = &plan->port[0].device;
-
-	for (unsigned i = 1; i < plan->ports; i++) {
-		const struct netdev *other = &plan->port[i].device;
-
-		if (!plan->port[0].conf->all_queues || other->rx_queues == first->rx_queues)
-			continue;
-		log_error("-q all: %s has %u active RX queues and %s has %u; make them equal with "
-			  "ethtool -L, or list queues that both have",
-			  first->name, first->rx_queues, other->name, other->rx_queues);
-		return -EINVAL;
-	}
-	for (unsigned i = 0; mode->sends && i < plan->workers; i++) {
-		for (unsigned j = 0; j < plan->ports; j++) {
-			const struct netdev *netdev = &plan->port[j].device;
-
-			if (plan->worker[i].lane[j].tx)
-				continue;
-			log_error("%s q%u: no TX queue of this number (%u active), so %s could not "
-				  "send; choose another with -q, or see `ethtool -L %s`",
-				  netdev->name, plan->worker[i].queue, netdev->tx_queues,
-				  mode->name, netdev->name);
-			return -EINVAL;
-		}
-	}
-	return 0;
-}
-
-int forwarder_init(struct forwarder *forwarder, const struct plan_forward *plan)
+void forwarder_init(struct forwarder *forwarder, const struct plan_forward *plan)
 {
 	*forwarder = (struct forwarder){
 		.plan = plan,
@@ -57,7 +26,6 @@ int forwarder_init(struct forwarder *forwarder, const struct plan_forward *plan)
 		forwarder->port[i].conf = plan->port[i].conf;
 		forwarder->port[i].netdev = plan->port[i].device;
 	}
-	return check_lanes(plan, forwarder->mode);
 }
 
 /* --- opening --- */
@@ -191,6 +159,7 @@ static int open_lanes(struct forwarder *forwarder, struct worker *worker)
 		struct lane_opts opts = {
 			.port = &forwarder->port[i],
 			.index = i,
+			.plan = &next_worker(forwarder)->lane[i],
 			.worker = worker,
 			.conf = forwarder->conf,
 			.peers = shared ? forwarder->lane :
@@ -259,6 +228,30 @@ static int open_worker(struct forwarder *forwarder)
 	return err;
 }
 
+/* A worker without a TX queue of a port gives what goes there to one that has it. */
+static int connect_workers(struct forwarder *forwarder)
+{
+	for (unsigned i = 0; i < forwarder->workers; i++) {
+		const struct plan_lane *lanes = forwarder->plan->worker[i].lane;
+
+		for (unsigned j = 0; j < forwarder->ports; j++) {
+			int err;
+
+			if (lanes[j].hand_to == PLAN_NOBODY)
+				continue;
+			err = worker_connect(forwarder->worker[i], j,
+					     forwarder->worker[lanes[j].hand_to],
+					     forwarder->conf->ring_size);
+			if (!err)
+				continue;
+			log_error("%s: no hand-over rings: " ERR_FORMAT,
+				  forwarder->port[j].netdev.name, ERR_ARGS(err));
+			return err;
+		}
+	}
+	return 0;
+}
+
 int forwarder_open(struct forwarder *forwarder)
 {
 	int err;
@@ -276,6 +269,8 @@ int forwarder_open(struct forwarder *forwarder)
 		err = attach_ports(forwarder);
 	while (!err && forwarder->workers < forwarder->plan->workers)
 		err = open_worker(forwarder);
+	if (!err)
+		err = connect_workers(forwarder);
 	if (!err)
 		err = go_on();
 	if (!err && forwarder->conf->realtime)
@@ -309,10 +304,12 @@ static int open_slots(struct forwarder *forwarder)
 {
 	for (unsigned i = 0; i < forwarder->workers; i++) {
 		for (unsigned j = 0; forwarder->mode->receives && j < forwarder->ports; j++) {
-			int err = prog_slot_set(&forwarder->port[j].prog,
-						forwarder->worker[i]->number,
-						forwarder_lane(forwarder, i, j)->xsk.fd);
+			int err;
 
+			if (!forwarder->plan->worker[i].lane[j].rx)
+				continue;
+			err = prog_slot_set(&forwarder->port[j].prog, forwarder->worker[i]->number,
+					    forwarder_lane(forwarder, i, j)->xsk.fd);
 			if (!err)
 				continue;
 			log_error("%s q%u: the socket is not taken into the XSKMAP: " ERR_FORMAT,
@@ -326,12 +323,26 @@ static int open_slots(struct forwarder *forwarder)
 
 /* --- running --- */
 
+static void announce_hand_over(const struct forwarder *forwarder, unsigned worker, unsigned port)
+{
+	int hand_to = forwarder->plan->worker[worker].lane[port].hand_to;
+
+	if (hand_to != PLAN_NOBODY)
+		log_info("%s q%u: there is no such TX queue; worker %u hands over to worker %d, "
+			 "which sends on q%u",
+			 forwarder->port[port].netdev.name, forwarder->worker[worker]->number,
+			 worker, hand_to, forwarder->worker[hand_to]->number);
+}
+
 static void announce(struct forwarder *forwarder)
 {
 	for (unsigned i = 0; i < forwarder->workers; i++) {
 		for (unsigned j = 0; j < forwarder->ports; j++) {
 			const struct lane *lane = forwarder_lane(forwarder, i, j);
 
+			announce_hand_over(forwarder, i, j);
+			if (!lane->made)
+				continue;
 			log_info("%s q%u: %s, %s, %s, cpu %u, worker %u",
 				 forwarder->port[j].netdev.name, forwarder->worker[i]->number,
 				 forwarder->port[j].prog.native ? "native" : "skb",
@@ -374,16 +385,49 @@ int forwarder_start(struct forwarder *forwarder)
 
 /* --- closing --- */
 
+static struct worker *highest_running(const struct forwarder *forwarder)
+{
+	struct worker *highest = NULL;
+
+	for (unsigned i = 0; i < forwarder->workers; i++) {
+		struct worker *worker = forwarder->worker[i];
+
+		if (worker->running && (!highest || worker->number > highest->number))
+			highest = worker;
+	}
+	return highest;
+}
+
+/*
+ * Those that only hand over first: what they still have is then taken over by workers that run. Among those
+ * that others hand to it goes from the highest queue number down, for who lacks a TX queue hands to a lower
+ * one.
+ */
+static void stop_workers(struct forwarder *forwarder)
+{
+	struct worker *worker;
+
+	for (unsigned i = 0; i < forwarder->workers; i++) {
+		if (!forwarder->worker[i]->inlets)
+			worker_stop(forwarder->worker[i]);
+	}
+	for (unsigned i = 0; i < forwarder->workers; i++) {
+		if (!forwarder->worker[i]->inlets)
+			worker_join(forwarder->worker[i]);
+	}
+	while ((worker = highest_running(forwarder))) {
+		worker_stop(worker);
+		worker_join(worker);
+	}
+}
+
 void forwarder_stop(struct forwarder *forwarder)
 {
 	for (unsigned i = 0; i < forwarder->workers; i++) {
 		for (unsigned j = 0; j < forwarder->ports; j++)
 			prog_slot_clear(&forwarder->port[j].prog, forwarder->plan->worker[i].queue);
 	}
-	for (unsigned i = 0; i < forwarder->workers; i++)
-		worker_stop(forwarder->worker[i]);
-	for (unsigned i = 0; i < forwarder->workers; i++)
-		worker_join(forwarder->worker[i]);
+	stop_workers(forwarder);
 	for (unsigned i = 0; i < forwarder->ports; i++)
 		prog_detach(&forwarder->port[i].prog);
 }

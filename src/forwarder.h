@@ -34,9 +34,8 @@ static inline struct lane *forwarder_lane(const struct forwarder *forwarder, uns
 	return &forwarder->lane[worker * forwarder->ports + port];
 }
 
-/* Takes a plan, which must outlive *forwarder; touches nothing. Returns 0, or -EINVAL after a message if it
- * has lanes that cannot be made. */
-int forwarder_init(struct forwarder *forwarder, const struct plan_forward *plan);
+/* Takes a complete plan, which must outlive *forwarder; touches nothing. */
+void forwarder_init(struct forwarder *forwarder, const struct plan_forward *plan);
 
 /*
  * Does all that needs a privilege: programs attached, memory registered, sockets bound. No frame comes yet. Returns 0, -ECANCELED without

@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/signals.h"
+#include "fwd/mode.h"
 #include "xdp/opener.h"
 
 /* The kernel frees a closed socket's hold on its queue in deferred work: 10 to 50 ms here, more on
@@ -78,7 +79,8 @@ static int try_open(struct lane *lane, const struct lane_opts *opts, bool zero_c
 		xsk_close(&lane->xsk);
 		return err;
 	}
-	queue = worker_plug(opts->worker, opts->index, &lane->xsk, true);
+	queue = worker_plug(opts->worker, opts->index, &lane->xsk,
+			    opts->plan->rx || !mode_of(opts->conf->mode)->receives);
 	*bind_err = bind_patiently(&lane->xsk, &bind_opts);
 	if (*bind_err) {
 		struct queue gone;
@@ -89,6 +91,7 @@ static int try_open(struct lane *lane, const struct lane_opts *opts, bool zero_c
 		return 0;
 	}
 	worker_bound(queue, &lane->xsk);
+	lane->made = true;
 	if (lane->xsk.zero_copy && opts->conf->unaligned && !opts->worker->umem->huge_pages)
 		log_warning("%s q%u: in zero-copy no chunk may lie across two small pages, so some "
 			    "will not be used; reserve huge ones (`sysctl vm.nr_hugepages=N`)",
@@ -156,6 +159,10 @@ int lane_open(struct lane *lane, const struct lane_opts *opts)
 	const struct netdev *netdev = &opts->port->netdev;
 	int zero_copy_err = 0, bind_err, err;
 
+	if (!opts->plan->rx && !opts->plan->tx) {
+		worker_plug(opts->worker, opts->index, NULL, false);
+		return 0;
+	}
 	/* In skb mode the kernel copies, whatever the driver can. */
 	if (opts->port->conf->zero_copy == CONF_ZERO_COPY_REQUIRE ||
 	    (opts->port->conf->zero_copy == CONF_ZERO_COPY_AUTO && opts->port->prog.native)) {

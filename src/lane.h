@@ -4,6 +4,7 @@
 
 #include "conf/conf.h"
 #include "fwd/worker.h"
+#include "plan/plan.h"
 #include "xdp/netdev.h"
 #include "xdp/prog.h"
 #include "xdp/xsk.h"
@@ -20,6 +21,7 @@ struct port {
 };
 
 struct lane {
+	bool made; /* there is, or was, a socket */
 	struct xsk xsk;
 	struct xsk_stats stats; /* as last read; final once the socket is closed */
 	bool no_napi;		/* busy polling finds nothing to poll */
@@ -28,6 +30,7 @@ struct lane {
 struct lane_opts {
 	const struct port *port; /* attached */
 	unsigned index;		 /* of the port, in its forward */
+	const struct plan_lane *plan;
 	struct worker *worker;
 	const struct conf_forward *conf;
 	const struct lane *peers; /* lanes over the same UMEM opened so far: they may share it */
@@ -35,7 +38,7 @@ struct lane_opts {
 };
 
 /*
- * Makes the worker's socket on the port, stocks its fill ring and binds it: zero-copy or copy, as
+ * Makes the worker's socket on the port, if the plan has one there, stocks its fill ring and binds it: zero-copy or copy, as
  * asked and as can be had. A queue that was closed a moment ago is retried for up to 2 s. Returns 0
  * or -errno after a message; -ECANCELED, without one, if a signal to end is pending.
  */

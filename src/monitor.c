@@ -64,6 +64,8 @@ static void collect_sockets(struct forwarder *forwarder, struct report *report, 
 		const struct port *port = &forwarder->port[i];
 		enum report_busy_poll busy_poll = REPORT_BUSY_POLL_OFF;
 
+		if (!lane->made)
+			continue;
 		read_socket(forwarder, lane, worker, i, queue);
 		if (report->worker[worker].fresh)
 			queue_counts_refused(queue);
@@ -116,9 +118,11 @@ static void warn_of_port(struct forwarder *forwarder, const struct report *repor
 	uint64_t unexplained = report->program[index].unexplained, partial = 0, oversize = 0;
 	bool no_napi = false;
 
-	for (unsigned i = index; i < report->sockets; i += forwarder->ports) {
+	for (unsigned i = 0; i < report->sockets; i++) {
 		const struct report_socket *socket = &report->socket[i];
 
+		if (socket->interface != port->netdev.name)
+			continue;
 		partial += socket->counts->partial_checksums;
 		oversize += report_oversize(report, socket);
 		no_napi = no_napi || socket->busy_poll == REPORT_BUSY_POLL_NOT_EFFECTIVE;

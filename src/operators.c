@@ -67,62 +67,35 @@ static const struct report *collect(void *context)
 	return operators->report;
 }
 
-static json_t *plan_json(void *context)
+static char *show_plan(const struct operators *operators,
+		       int (*show)(FILE *out, const struct plan *plan))
 {
-	const struct operators *operators = context;
-	const struct report *report = collect(context);
-	json_t *root = json_object(), *workers = json_array();
-
-	for (unsigned i = 0; i < report->workers; i++) {
-		json_t *worker = json_object(), *queues = json_array();
-
-		json_object_set_new(worker, "worker", json_count(i));
-		json_object_set_new(worker, "forward", json_text(report->worker[i].forward));
-		json_object_set_new(worker, "cpu", json_count(report->worker[i].cpu));
-		json_object_set_new(worker, "numa_node",
-				    json_integer(operators->forwarder->port[0].netdev.numa_node));
-		json_object_set_new(worker, "frames", json_count(report->worker[i].counts.total));
-		for (unsigned j = 0; j < report->sockets; j++) {
-			json_t *queue;
-
-			if (report->socket[j].worker != i)
-				continue;
-			queue = json_object();
-			json_object_set_new(queue, "port", json_text(report->socket[j].port));
-			json_object_set_new(queue, "queue", json_count(report->socket[j].queue));
-			json_array_append_new(queues, queue);
-		}
-		json_object_set_new(worker, "queues", queues);
-		json_array_append_new(workers, worker);
-	}
-	json_object_set_new(root, "workers", workers);
-	return root;
-}
-
-static char *plan_text(void *context)
-{
-	const struct report *report = collect(context);
 	char *text = NULL;
 	size_t len = 0;
 	FILE *out = open_memstream(&text, &len);
+	int err;
 
 	if (!out)
 		return NULL;
-	for (unsigned i = 0; i < report->workers; i++) {
-		fprintf(out, "worker %u: forward %s, cpu %u, %llu frames, serves", i,
-			report->worker[i].forward, report->worker[i].cpu,
-			(unsigned long long)report->worker[i].counts.total);
-		for (unsigned j = 0; j < report->sockets; j++) {
-			if (report->socket[j].worker == i)
-				fprintf(out, " %s q%u", report->socket[j].port,
-					report->socket[j].queue);
-		}
-		fputc('\n', out);
-	}
-	if (!fclose(out))
+	err = show(out, operators->plan);
+	if (!fclose(out) && !err)
 		return text;
 	free(text);
 	return NULL;
+}
+
+static json_t *show_plan_json(void *context)
+{
+	char *text = show_plan(context, plan_json);
+	json_t *root = text ? json_loads(text, 0, NULL) : NULL;
+
+	free(text);
+	return root;
+}
+
+static char *show_plan_text(void *context)
+{
+	return show_plan(context, plan_text);
 }
 
 static int reload(void *context, json_t *errors)
@@ -193,14 +166,14 @@ static int set_promiscuous(void *context, const char *name, bool on, char *error
 static const struct control_ops ops = {
 	.facts = facts,
 	.collect = collect,
-	.plan_json = plan_json,
-	.plan_text = plan_text,
+	.plan_json = show_plan_json,
+	.plan_text = show_plan_text,
 	.reload = reload,
 	.set_promiscuous = set_promiscuous,
 };
 
 int operators_open(struct operators *operators, struct forwarder *forwarder,
-		   const struct conf *conf)
+		   const struct conf *conf, const struct plan *plan)
 {
 	const struct control_opts opts = {
 		.path = conf->control_socket,
@@ -209,7 +182,9 @@ int operators_open(struct operators *operators, struct forwarder *forwarder,
 	};
 	int err;
 
-	*operators = (struct operators){ .forwarder = forwarder, .opened_ns = clock_now_ns() };
+	*operators = (struct operators){ .forwarder = forwarder,
+					 .plan = plan,
+					 .opened_ns = clock_now_ns() };
 	if (!opts.path[0])
 		return 0;
 	err = monitor_open(&operators->monitor, forwarder, conf);

@@ -9,10 +9,11 @@
 #include "monitor.h"
 
 struct operators {
-	struct forwarder *forwarder; /* borrowed */
-	struct control *control;     /* NULL: not asked for. Owned. */
-	struct monitor monitor;	     /* reports of its own, beside those on standard output */
-	struct report *report;	     /* the newest; the monitor's */
+	struct forwarder *forwarder; /* borrowed, as the next */
+	const struct plan *plan;
+	struct control *control; /* NULL: not asked for. Owned. */
+	struct monitor monitor;	 /* reports of its own, beside those on standard output */
+	struct report *report;	 /* the newest; the monitor's */
 	struct report_port port[CONF_PORTS_MAX];
 	uint64_t opened_ns;
 	uint64_t collected_ns; /* when the report was; 0: never, or no longer true */
@@ -21,7 +22,7 @@ struct operators {
 /* Makes the socket if the configuration names one, for a surveyed forwarder: before privileges are
  * given up. Clients wait until operators_start(). Returns 0, or -errno after a message. */
 int operators_open(struct operators *operators, struct forwarder *forwarder,
-		   const struct conf *conf);
+		   const struct conf *conf, const struct plan *plan);
 
 /* Serves from the loop; rates and times count from here on. Returns 0, or -errno after a message. */
 int operators_start(struct operators *operators, sd_event *loop);

@@ -115,7 +115,6 @@ static json_t *worker_json(const struct report *report, unsigned index)
 	counts = report_worker_json(worker);
 	json_object_update(object, counts);
 	json_decref(counts);
-	json_object_set_new(object, "hand_over", json_count(worker->hand_over));
 	return object;
 }
 

@@ -234,7 +234,12 @@ static int64_t pool_of(const struct report_worker *worker)
 
 static int64_t hand_over_of(const struct report_worker *worker)
 {
-	return (int64_t)worker->hand_over;
+	return (int64_t)worker_counts_hand_over(&worker->counts);
+}
+
+static int64_t handed_of(const struct report_worker *worker)
+{
+	return (int64_t)worker_counts_handed(&worker->counts);
 }
 
 static int64_t lost_of(const struct report_worker *worker)
@@ -261,6 +266,8 @@ static const struct {
 	{ { "millrace_worker_hand_over_frames", "", "Frames on their way to another worker.",
 	    true },
 	  hand_over_of },
+	{ { "millrace_worker_handed_packets", "", "Packets that another worker took over.", false },
+	  handed_of },
 	{ { "millrace_worker_lost_frames", "", "Frames the kernel does not give back.", true },
 	  lost_of },
 	{ { "millrace_worker_reclaimed_frames", "", "Frames taken back when ports were closed.",

@@ -71,7 +71,6 @@ struct report_worker {
 	const struct mode *mode;
 	unsigned cpu;
 	enum report_wait wait;
-	uint64_t hand_over; /* frames on their way to another worker, or back */
 	bool fresh;	    /* counts are not those of the report before */
 	struct worker_counts counts;
 };

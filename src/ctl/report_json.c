@@ -114,6 +114,8 @@ json_t *report_worker_json(const struct report_worker *worker)
 	json_object_set_new(object, "pool", json_count(counts->pool));
 	json_object_set_new(object, "kernel", json_integer(worker_counts_kernel(counts)));
 	json_object_set_new(object, "lost", json_count(worker_counts_lost(counts)));
+	json_object_set_new(object, "hand_over", json_count(worker_counts_hand_over(counts)));
+	json_object_set_new(object, "handed", json_count(worker_counts_handed(counts)));
 	json_object_set_new(object, "reclaimed", json_count(counts->reclaimed));
 	json_object_set_new(object, "balance", json_integer(worker_counts_balance(counts)));
 	if (counts->cycle.period_ns)

@@ -169,7 +169,7 @@ static void count_handed(const struct queue *queue, struct queue_counts *counts)
 	counts->hand_over = out;
 	counts->tx_packets = counts->tx_descriptors = counts->tx_bytes = 0;
 	counts->kernel -= (int64_t)out - (int64_t)counts->tx - (int64_t)counts->completion;
-	counts->tx = counts->completion = 0;
+	counts->tx = counts->completion = counts->tx_pending = 0;
 }
 
 void queue_count(const struct queue *queue, struct queue_counts *counts)

@@ -50,12 +50,13 @@ static inline void sample_init(struct sample *sample)
 							    .mode = &sample_mode,
 							    .cpu = 4 + i,
 							    .wait = (enum report_wait)i,
-							    .fresh = !i,
-							    .hand_over = 60 + i };
+							    .fresh = !i };
 		*counts = (struct worker_counts){
 			.total = 10000 + i, .pool = 5000, .reclaimed = 3 + i, .queues = 1
 		};
 		sample_fill(&counts->queue[0], sizeof(counts->queue[0]), 1000 * (i + 1));
+		counts->queue[0].handed = 70 + i;
+		counts->queue[0].hand_over = 60 + i;
 		sample->socket[i] = (struct report_socket){ .interface = device,
 							    .port = name,
 							    .forward = "main",

@@ -177,7 +177,8 @@ static void status_is_to_the_character(void **state)
 		 "\"kernel\":%lld}]}],\"workers\":[{\"worker\":1,\"forward\":\"main\",\"mode\":"
 		 "\"patch\",\"wait\":\"poll\",\"fresh\":false,\"sockets\":[{\"port\":\"lan\","
 		 "\"queue\":1}],\"cpu\":5,\"total\":10001,\"pool\":5000,\"kernel\":%lld,"
-		 "\"lost\":%llu,\"reclaimed\":4,\"balance\":%lld,\"hand_over\":61}]}",
+		 "\"lost\":%llu,\"hand_over\":61,\"handed\":71,\"reclaimed\":4,"
+		 "\"balance\":%lld}]}",
 		 getpid(), (unsigned long long)sample.socket[0].counts->fill,
 		 (unsigned long long)sample.socket[0].counts->rx,
 		 (unsigned long long)sample.socket[0].counts->tx,

@@ -317,6 +317,8 @@ static void json_has_every_field_with_its_value(void **state)
 		{ "workers", "pool", 500 },
 		{ "workers", "kernel", 38 },
 		{ "workers", "lost", 2 },
+		{ "workers", "hand_over", 0 },
+		{ "workers", "handed", 0 },
 		{ "workers", "reclaimed", 3 },
 		{ "workers", "balance", 0 },
 	};

@@ -29,7 +29,7 @@ PORT = {"port", "device", "ifindex", "link", "mtu", "driver", "rx_queues", "tx_q
 QUEUE = {"queue", "forward", "mode", "worker", "cpu", "zero_copy", "need_wakeup", "busy_poll",
          "fill", "rx", "tx", "completion", "kernel"}
 WORKER = {"worker", "forward", "mode", "wait", "fresh", "sockets", "cpu", "total", "pool",
-          "kernel", "lost", "reclaimed", "balance", "hand_over"}
+          "kernel", "lost", "reclaimed", "balance", "hand_over", "handed"}
 STATS = {"seconds", "current", "totals", "sockets", "programs", "workers"}
 
 

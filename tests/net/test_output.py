@@ -23,7 +23,8 @@ SOCKET = {
 }
 CALLS = {name: int for name in ("rx_empty", "fill_fail", "copy_tx", "wake_tx", "poll")}
 PROGRAM = {"interface": str, "seen": int, "passed": int, "unexplained": int}
-WORKER = {name: int for name in ("cpu", "total", "pool", "kernel", "lost", "reclaimed", "balance")}
+WORKER = {name: int for name in ("cpu", "total", "pool", "kernel", "lost", "hand_over", "handed",
+                                      "reclaimed", "balance")}
 
 
 def parse_rows(lines):
