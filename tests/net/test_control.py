@@ -524,7 +524,7 @@ def test_millracectl_prints_for_people_and_programs(rig2, tap, millraced, sock):
     assert re.search(r"^d1 +d1 +\d+ +up +1500 +veth +1/1 +native +\d+ +millrace +\w{16} +on$", text,
                      re.M)
     assert re.search(r"^total +- +100 +6000 +100 +6000$", millracectl(sock, "stats")[1], re.M)
-    assert "serves d0 q0 d1 q0" in millracectl(sock, "plan")[1]
+    assert "forward main: patch, 1 worker" in millracectl(sock, "plan")[1]
     samples(millracectl(sock, "metrics")[1])
     daemon.stop()
 

@@ -328,14 +328,6 @@ def test_queue_that_cannot_send(rig1, millraced, mode):
     millraced(rig.dut, "-r", *D0, "-q", 1).stop()
 
 
-def test_queues_of_unequal_ports_for_all(rig1, millraced):
-    rig = rig1(queues=2)
-    rig.dut.ip("link", "add", "one0", "type", "veth", "peer", "name", "one1")
-    refused(rig, start(millraced, rig, "-l", *D0, "-i", "one0", "-q", "all"), WORLD,
-            r"-q all: d0 has 2 active RX queues and one0 has 1; make them equal with ethtool -L, or "
-            r"list queues that both have")
-
-
 def test_queue_of_another_socket(rig, millraced, closing):
     squatter = closing(Squatter(rig.dut, "d0"))
     refused(rig, start(millraced, rig, *D0), WORLD,
