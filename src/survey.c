@@ -9,6 +9,7 @@
 #include "advice.h"
 #include "base/log.h"
 #include "base/spelling.h"
+#include "xdp/opener.h"
 
 struct guess {
 	const char *meant;
@@ -52,6 +53,10 @@ static int query_port(struct survey *survey, unsigned index)
 		no_such_interface(name);
 	else if (err)
 		log_error("%s: cannot be looked up: " ERR_FORMAT, name, ERR_SANDBOX_ARGS(err));
+	/* In another namespace, where this process may not ask. */
+	if (!err && !strcmp(netdev->kind, "veth") && !netdev->peer[0])
+		(void)opener_peer_name(netdev->name, netdev->ifindex, netdev->peer,
+				       sizeof(netdev->peer));
 	for (unsigned i = 0; !err && i < index; i++) {
 		if (survey->netdev[i].ifindex != netdev->ifindex)
 			continue;
