@@ -25,6 +25,7 @@ struct daemon {
 	struct forwarder forwarder;
 	struct monitor monitor;
 	struct operators operators;
+	struct opener_opts opener_opts;
 	unsigned done; /* workers whose finite job is over */
 	int watch_fd;  /* link events */
 	sd_event *loop;
@@ -125,6 +126,14 @@ static int on_link_event(sd_event_source *source, int fd, uint32_t events, void 
 	return 0;
 }
 
+/* Readable only because the helper is gone. What it opened goes on. */
+static int on_opener(sd_event_source *source, int fd, uint32_t events, void *context)
+{
+	(void)fd, (void)events, (void)context;
+	opener_lost();
+	return sd_event_source_set_enabled(source, SD_EVENT_OFF);
+}
+
 static int open_loop(struct daemon *daemon)
 {
 	const struct conf *conf = daemon->conf;
@@ -143,6 +152,8 @@ static int open_loop(struct daemon *daemon)
 	if (err >= 0)
 		err = sd_event_add_io(daemon->loop, NULL, daemon->watch_fd, EPOLLIN, on_link_event,
 				      daemon);
+	if (err >= 0)
+		err = sd_event_add_io(daemon->loop, NULL, opener_fd(), EPOLLIN, on_opener, daemon);
 	if (err >= 0)
 		err = sd_event_add_io(daemon->loop, NULL, daemon->forwarder.done_fd, EPOLLIN,
 				      on_done, daemon);
@@ -179,10 +190,25 @@ static int run(struct daemon *daemon)
 	return err < 0 ? err : 0;
 }
 
+/* In the helper: what it may touch. */
+static int list_devices(void *context, struct opener_devices *devices)
+{
+	const struct conf *conf = ((const struct daemon *)context)->conf;
+	int err = 0;
+
+	for (unsigned i = 0; !err && i < conf->ports; i++)
+		err = opener_devices_add(devices, conf->port[i].device);
+	if (err)
+		log_error("no memory for the list of devices: " ERR_FORMAT, ERR_ARGS(err));
+	return err;
+}
+
 static int open_all(struct daemon *daemon)
 {
-	int err;
+	int err = opener_start(&daemon->opener_opts);
 
+	if (err)
+		return err;
 	/* Before the first look at a device, so that none can go unnoticed. */
 	daemon->watch_fd = netdev_watch_open();
 	if (daemon->watch_fd < 0) {
@@ -191,6 +217,8 @@ static int open_all(struct daemon *daemon)
 		return err;
 	}
 	err = opener_check();
+	if (!err && !daemon->conf->keep_privileges)
+		err = opener_drop_privileges();
 	if (!err)
 		err = planner_make(daemon->conf, &daemon->plan);
 	if (!err)
@@ -204,8 +232,6 @@ static int open_all(struct daemon *daemon)
 				     daemon->plan);
 	if (!err)
 		err = forwarder_open(&daemon->forwarder);
-	if (!err && !daemon->conf->keep_privileges)
-		err = opener_drop_privileges();
 	return err;
 }
 
@@ -226,6 +252,7 @@ static void close_all(struct daemon *daemon)
 	sd_event_unref(daemon->loop);
 	if (daemon->watch_fd > 0)
 		close(daemon->watch_fd);
+	opener_stop();
 }
 
 int daemon_run(const struct conf *conf)
@@ -238,6 +265,7 @@ int daemon_run(const struct conf *conf)
 		return 1;
 	}
 	daemon->conf = conf;
+	daemon->opener_opts = (struct opener_opts){ list_devices, daemon };
 	err = open_all(daemon);
 	if (!err)
 		err = run(daemon);

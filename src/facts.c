@@ -11,6 +11,7 @@
 #include "base/log.h"
 #include "base/number.h"
 #include "xdp/netdev.h"
+#include "xdp/opener.h"
 
 /* As many as the kernel can be built for is 8192; one that has more than we ask for answers EINVAL. */
 #define CPUS_MAX 8192
@@ -69,9 +70,14 @@ static int read_devices(struct host_facts *host, const struct conf *conf)
 	}
 	for (unsigned i = 0; i < conf->ports; i++) {
 		const char *name = conf->port[i].device;
-		int err = netdev_query(name, &host->device[i]);
+		struct netdev *device = &host->device[i];
+		int err = netdev_query(name, device);
 
 		host->devices++;
+		/* In another namespace, where this process may not ask. */
+		if (!err && !strcmp(device->kind, "veth") && !device->peer[0] && opener_fd() >= 0)
+			(void)opener_peer_name(device->name, device->ifindex, device->peer,
+					       sizeof(device->peer));
 		if (!err || err == -ENODEV)
 			continue;
 		log_error("%s: cannot be looked up: " ERR_FORMAT, name, ERR_SANDBOX_ARGS(err));

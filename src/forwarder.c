@@ -92,6 +92,9 @@ static int attach_ports(struct forwarder *forwarder)
 		};
 		int err = go_on();
 
+		if (!err && forwarder->mode->receives && forwarder->mode->sends &&
+		    !port->conf->keep_vlan_offload)
+			err = opener_vlan_offload(port->netdev.name, port->netdev.ifindex);
 		if (!err)
 			err = opener_attach(&opts, &port->prog);
 		if (err)
@@ -271,11 +274,7 @@ int forwarder_open(struct forwarder *forwarder)
 		err = open_worker(forwarder);
 	if (!err)
 		err = connect_workers(forwarder);
-	if (!err)
-		err = go_on();
-	if (!err && forwarder->conf->realtime)
-		err = opener_realtime(forwarder->conf->priority);
-	return err;
+	return err ? err : go_on();
 }
 
 /* --- starting --- */
@@ -295,6 +294,13 @@ static int start_workers(struct forwarder *forwarder)
 					   "(`ulimit -v`) or TasksMax=" :
 					   "");
 		return err;
+	}
+	for (unsigned i = 0; forwarder->conf->realtime && i < forwarder->workers; i++) {
+		int err = opener_realtime(worker_tid(forwarder->worker[i]),
+					  forwarder->conf->priority);
+
+		if (err)
+			return err;
 	}
 	return 0;
 }
@@ -372,8 +378,6 @@ int forwarder_start(struct forwarder *forwarder)
 
 	if (!err)
 		err = start_workers(forwarder);
-	if (forwarder->conf->realtime) /* that was for the workers */
-		opener_not_realtime();
 	if (!err)
 		err = open_slots(forwarder);
 	if (err)

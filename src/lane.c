@@ -60,12 +60,13 @@ static int try_open(struct lane *lane, const struct lane_opts *opts, bool zero_c
 	int fd, err;
 
 	*bind_err = 0;
-	fd = opener_socket(netdev->name, opts->worker->number,
+	fd = opener_socket(netdev->name, netdev->ifindex, opts->worker->number,
 			   bind_opts.shared_fd < 0 ? opts->worker->umem : NULL);
 	if (fd < 0)
 		return fd;
 	if (opts->conf->busy_poll) {
-		err = opener_busy_poll(fd, netdev->name, opts->worker->number, opts->conf->batch);
+		err = opener_busy_poll(fd, netdev->name, netdev->ifindex, opts->worker->number,
+				       opts->conf->batch);
 		if (err) {
 			close(fd);
 			return err;

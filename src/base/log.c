@@ -19,6 +19,15 @@ static const char *const level_prefix[] = {
 	[LOG_LEVEL_INFO] = "",
 };
 
+static log_capture_fn *capture_fn;
+static void *capture_context;
+
+void log_capture(log_capture_fn *capture, void *context)
+{
+	capture_fn = capture;
+	capture_context = context;
+}
+
 void log_write(enum log_level level, const char *format, ...)
 {
 	struct pollfd standard_error = { .fd = STDERR_FILENO, .events = POLLOUT };
@@ -32,6 +41,8 @@ void log_write(enum log_level level, const char *format, ...)
 	body = vsnprintf(line + head, sizeof(line) - (size_t)head, format, args);
 	va_end(args);
 	if (body < 0)
+		return;
+	if (capture_fn && capture_fn(level, line + head, capture_context))
 		return;
 	len = (size_t)head + (size_t)body;
 	if (len > sizeof(line) - 1)

@@ -5,6 +5,8 @@
  */
 #pragma once
 
+#include <stdbool.h>
+
 enum log_level {
 	LOG_LEVEL_ERROR,
 	LOG_LEVEL_WARNING,
@@ -14,6 +16,14 @@ enum log_level {
 /* Writes "millraced: <level>: <text>\n" (no level word for info). Longer than 1 KiB is cut; where
  * nobody empties standard error it is dropped after 50 ms. Any thread. */
 void log_write(enum log_level level, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/*
+ * Shows every message to `capture` first, as its text without program name, level and newline; true:
+ * it has taken the message, which then does not go to standard error. NULL ends that. For the main
+ * thread's messages: no other thread may log while there is one.
+ */
+typedef bool log_capture_fn(enum log_level level, const char *text, void *context);
+void log_capture(log_capture_fn *capture, void *context);
 
 #define log_error(...)	 log_write(LOG_LEVEL_ERROR, __VA_ARGS__)
 #define log_warning(...) log_write(LOG_LEVEL_WARNING, __VA_ARGS__)

@@ -5,14 +5,19 @@
 #include <signal.h>
 #include <stdbool.h>
 
+static inline void signals_end_set(sigset_t *set)
+{
+	sigemptyset(set);
+	sigaddset(set, SIGINT);
+	sigaddset(set, SIGTERM);
+}
+
 /* Blocks SIGINT and SIGTERM for this thread and those it starts. */
 static inline void signals_block(void)
 {
 	sigset_t set;
 
-	sigemptyset(&set);
-	sigaddset(&set, SIGINT);
-	sigaddset(&set, SIGTERM);
+	signals_end_set(&set);
 	pthread_sigmask(SIG_BLOCK, &set, NULL);
 }
 

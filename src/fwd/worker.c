@@ -175,6 +175,27 @@ static void publish(struct worker *worker)
 	store_release(&worker->published_answer, worker->answered);
 }
 
+static void *worker_thread(void *context)
+{
+	struct worker *worker = context;
+
+	store_relaxed(&worker->tid, gettid()); /* carries nothing but itself */
+	worker->run(worker);
+	return NULL;
+}
+
+/* How often a thread that does not run yet is looked for, us. */
+#define TID_NAP_US 100
+
+int worker_tid(const struct worker *worker)
+{
+	int tid;
+
+	while (!(tid = load_relaxed(&worker->tid)))
+		usleep(TID_NAP_US);
+	return tid;
+}
+
 int worker_start(struct worker *worker, void (*run)(struct worker *worker), bool receives)
 {
 	pthread_attr_t attr;
@@ -182,6 +203,7 @@ int worker_start(struct worker *worker, void (*run)(struct worker *worker), bool
 	char name[16];
 	int err;
 
+	worker->run = run;
 	worker->receives = receives;
 	publish(worker); /* so that there is something true to read before its first pass */
 	CPU_ZERO(&cpus);
@@ -191,9 +213,7 @@ int worker_start(struct worker *worker, void (*run)(struct worker *worker), bool
 		return -err;
 	err = pthread_attr_setaffinity_np(&attr, sizeof(cpus), &cpus);
 	if (!err)
-		/* The thread's result is not used, so a function that returns nothing will do. */
-		err = pthread_create(&worker->thread, &attr, (void *(*)(void *))(void (*)(void))run,
-				     worker);
+		err = pthread_create(&worker->thread, &attr, worker_thread, worker);
 	pthread_attr_destroy(&attr);
 	if (err)
 		return -err;

@@ -112,6 +112,7 @@ struct worker {
 	uint32_t first_frame;  /* of its own, in the umem */
 	unsigned number;       /* the queue number it serves */
 	unsigned cpu;	       /* it is pinned to */
+	int tid;	       /* the kernel's number of its thread; 0: not running yet */
 	int wake_fd;	       /* eventfd; written to end a sleep. Owned. */
 	int done_fd; /* eventfd of the daemon; written once a finite job is done or given up */
 	GROUP_END(cold);
@@ -119,6 +120,7 @@ struct worker {
 	/* Owner: the main thread. */
 	GROUP_BEGIN_APART(thread);
 	pthread_t thread;
+	void (*run)(struct worker *worker); /* its mode's */
 	bool running;
 	GROUP_END(thread);
 
@@ -215,6 +217,9 @@ static inline void worker_bound(struct queue *queue, const struct xsk *xsk)
  * -EINVAL for a CPU that is none of ours, -EAGAIN for too many threads. No message.
  */
 int worker_start(struct worker *worker, void (*run)(struct worker *worker), bool receives);
+
+/* The kernel's number of a started worker's thread, once that runs. Main thread. */
+int worker_tid(const struct worker *worker);
 
 /* Tells the worker how many TX descriptors of a port the kernel has refused so far (XDP_STATISTICS), for
  * it to find out which of them will never come back. Main thread. */

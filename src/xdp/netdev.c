@@ -349,6 +349,21 @@ int netdev_names(netdev_name_fn *each, void *context)
 	return ask_link(&request, parse_names, &callback);
 }
 
+/* The only answer there is. */
+static int parse_names_of(const struct nlmsghdr *message, void *context)
+{
+	(void)parse_names(message, context);
+	return MNL_CB_STOP;
+}
+
+int netdev_names_of(int ifindex, netdev_name_fn *each, void *context)
+{
+	const struct link_request request = { .ifindex = ifindex };
+	struct name_callback callback = { each, context };
+
+	return ask_link(&request, parse_names_of, &callback);
+}
+
 static int parse_event(const struct nlmsghdr *message, void *context)
 {
 	struct netdev_event *event = context;

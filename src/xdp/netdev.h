@@ -29,6 +29,9 @@ typedef void netdev_name_fn(const char *name, void *context);
  * Returns 0 or the -errno of the netlink request; some may have been told before it. */
 int netdev_names(netdev_name_fn *each, void *context);
 
+/* The same for the names of one device, its own first. -ENODEV: there is none of that number. */
+int netdev_names_of(int ifindex, netdev_name_fn *each, void *context);
+
 /* What happened to a device, or what it is like now. */
 struct netdev_event {
 	int ifindex;

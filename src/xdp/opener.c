@@ -1,251 +1,416 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 #include "xdp/opener.h"
 
-#include <arpa/inet.h>
 #include <cap-ng.h>
 #include <errno.h>
-#include <linux/if_ether.h>
-#include <linux/if_packet.h>
-#include <sched.h>
+#include <poll.h>
+#include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
-#include <sys/resource.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/signals.h"
-#include "xdp/uapi.h"
+#include "xdp/offload.h"
+#include "xdp/opener_helper.h"
+#include "xdp/opener_proto.h"
 
-static int check_capabilities(void)
+/* How long the helper may take to put everything back and end. An end may take 2 s, of which draining
+ * has 1; switching an offload takes a network card milliseconds. */
+#define STOP_MS 800
+
+/* What the helper has changed on a device. */
+struct change {
+	int ifindex;
+	char ifname[NETDEV_NAME_SIZE];
+	unsigned vlan; /* enum offload_vlan */
+};
+
+/* The one helper of this process. Owner: the main thread. */
+static struct opener {
+	int fd;	       /* to the helper; 0: not started */
+	int signal_fd; /* readable while a signal to end is pending */
+	pid_t pid;     /* 0: reaped */
+	bool lost;
+	struct change *change;
+	unsigned changes;
+} opener;
+
+/* --- its life --- */
+
+static int open_signal_fd(void)
 {
-	static const struct {
-		unsigned capability;
-		unsigned instead; /* does as well */
-		const char *name;
-	} needed[] = {
-		{ CAP_NET_ADMIN, CAP_NET_ADMIN, "CAP_NET_ADMIN" },
-		{ CAP_NET_RAW, CAP_NET_RAW, "CAP_NET_RAW" },
-		{ CAP_BPF, CAP_SYS_ADMIN, "CAP_BPF" },
-	};
-	char missing[64] = "";
+	sigset_t set;
+	int fd;
 
-	capng_get_caps_process();
-	for (size_t i = 0; i < sizeof(needed) / sizeof(needed[0]); i++) {
-		size_t len = strlen(missing);
-
-		if (capng_have_capability(CAPNG_EFFECTIVE, needed[i].capability) ||
-		    capng_have_capability(CAPNG_EFFECTIVE, needed[i].instead))
-			continue;
-		snprintf(missing + len, sizeof(missing) - len, "%s%s", len ? ", " : "",
-			 needed[i].name);
-	}
-	if (!missing[0])
-		return 0;
-	log_error(
-		"missing %s: run as root, or give the program CAP_NET_ADMIN, CAP_NET_RAW and CAP_BPF "
-		"(and CAP_IPC_LOCK where the frames exceed `ulimit -l`)",
-		missing);
-	return -EPERM;
+	signals_end_set(&set);
+	fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+	return fd < 0 ? -errno : fd;
 }
 
-/* `where` names interface and queue, if it is about one, with a colon and a blank. */
-static void socket_failed(const char *where, int err)
+static int start(const struct opener_opts *opts)
 {
-	if (err == -EAFNOSUPPORT)
-		log_error("%sno AF_XDP: " ERR_FORMAT "; the kernel needs CONFIG_XDP_SOCKETS, a "
-			  "systemd unit AF_XDP in RestrictAddressFamilies=",
-			  where, ERR_ARGS(err));
-	else
-		log_error("%sno AF_XDP socket: " ERR_FORMAT, where, ERR_SANDBOX_ARGS(err));
+	pid_t self = getpid(), pid;
+	int pair[2];
+
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair))
+		return -errno;
+	opener.fd = pair[0];
+	pid = fork();
+	if (!pid)
+		opener_helper_run(pair[1], self, opts);
+	if (pid < 0) {
+		int err = -errno;
+
+		close(pair[1]);
+		return err;
+	}
+	close(pair[1]);
+	opener.pid = pid;
+	opener.signal_fd = open_signal_fd();
+	return opener.signal_fd < 0 ? opener.signal_fd : 0;
+}
+
+int opener_start(const struct opener_opts *opts)
+{
+	int err = start(opts);
+
+	if (!err)
+		return opener_refresh();
+	log_error("no helper process for what needs privileges: " ERR_FORMAT "%s",
+		  ERR_SANDBOX_ARGS(err),
+		  err == -EAGAIN ? "; raise RLIMIT_NPROC (`ulimit -u`) or TasksMax=" : "");
+	return err;
+}
+
+/* Waits for the socket's other end to be closed, which the helper's exit does. */
+static bool wait_end(void)
+{
+	struct pollfd end = { .fd = opener.fd, .events = POLLIN };
+	uint64_t start_ns = clock_now_ns();
+	uint64_t left_ms = STOP_MS;
+
+	for (;;) {
+		uint64_t took_ms;
+
+		if (poll(&end, 1, (int)left_ms) > 0)
+			return true;
+		took_ms = (clock_now_ns() - start_ns) / (NSEC_PER_SEC / 1000);
+		if (took_ms >= STOP_MS)
+			return false;
+		left_ms = STOP_MS - took_ms;
+	}
+}
+
+void opener_stop(void)
+{
+	if (opener.pid) {
+		shutdown(opener.fd, SHUT_WR);
+		if (wait_end())
+			waitpid(opener.pid, NULL, 0);
+		else
+			log_warning(
+				"the helper process, pid %d, takes longer than %d s to put back "
+				"what was changed on the host, and is left to itself",
+				(int)opener.pid, STOP_MS / 1000);
+	}
+	if (opener.signal_fd > 0)
+		close(opener.signal_fd);
+	if (opener.fd > 0)
+		close(opener.fd);
+	free(opener.change);
+	opener = (struct opener){ 0 };
+}
+
+int opener_fd(void)
+{
+	return opener.fd > 0 ? opener.fd : -1;
+}
+
+/* "; `ethtool -K d0 rxvlan on`, ... put back what it changed", or nothing. */
+static void describe_changes(char *text, size_t size)
+{
+	size_t len;
+
+	text[0] = '\0';
+	for (unsigned i = 0; i < opener.changes; i++) {
+		char command[96];
+
+		offload_vlan_command(opener.change[i].ifname, opener.change[i].vlan, command,
+				     sizeof(command));
+		len = strlen(text);
+		snprintf(text + len, size - len, "%s%s",
+			 i ? ", " : "; rx-vlan-offload stays off: ", command);
+	}
+	len = strlen(text);
+	if (opener.changes)
+		snprintf(text + len, size - len, " at the end");
+}
+
+void opener_lost(void)
+{
+	char how[64] = "ended", changes[640];
+	int status = 0;
+
+	if (opener.lost || !opener.pid)
+		return;
+	opener.lost = true;
+	if (waitpid(opener.pid, &status, 0) == opener.pid && WIFSIGNALED(status))
+		snprintf(how, sizeof(how), "was killed by signal %d", WTERMSIG(status));
+	describe_changes(changes, sizeof(changes));
+	log_error("the helper process, pid %d, %s: what is open goes on, but no port or socket can "
+		  "be opened any more; restart millraced for that%s",
+		  (int)opener.pid, how, changes);
+	opener.pid = 0;
+}
+
+/* --- asking --- */
+
+/* One request, and what came of it. */
+struct call {
+	struct opener_request request;
+	struct opener_fds given; /* borrowed */
+	struct opener_answer answer;
+	struct opener_fds fds; /* of the answer */
+};
+
+static struct call call_of(enum opener_op op, const char *ifname, int ifindex)
+{
+	struct call call = { .request = { .op = op, .ifindex = ifindex } };
+
+	snprintf(call.request.ifname, sizeof(call.request.ifname), "%s", ifname);
+	return call;
+}
+
+/* A signal to end is passed on once, so that the helper stops waiting for whatever it waits for. */
+static void wait_answer(bool *passed_on)
+{
+	while (!*passed_on) {
+		struct pollfd fds[] = {
+			{ .fd = opener.fd, .events = POLLIN },
+			{ .fd = opener.signal_fd, .events = POLLIN },
+		};
+
+		if (poll(fds, 2, -1) <= 0)
+			continue;
+		if (fds[0].revents)
+			return;
+		kill(opener.pid, SIGTERM);
+		*passed_on = true;
+	}
+}
+
+static int receive_result(struct call *call)
+{
+	bool passed_on = false;
+
+	for (;;) {
+		int err;
+
+		wait_answer(&passed_on);
+		err = opener_receive(opener.fd, &call->answer, sizeof(call->answer), &call->fds);
+		if (err)
+			return err;
+		if (call->answer.kind != OPENER_LOG)
+			return call->answer.result;
+		call->answer.text[sizeof(call->answer.text) - 1] = '\0';
+		log_write((enum log_level)call->answer.result, "%s", call->answer.text);
+	}
+}
+
+static int ask_once(struct call *call)
+{
+	int err = opener_send(opener.fd, &call->request, sizeof(call->request), &call->given);
+
+	return err ? err : receive_result(call);
+}
+
+/* Returns the act's result, with `fds` of them in call->fds if that is 0. */
+static int ask(struct call *call, unsigned fds)
+{
+	int err;
+
+	if (opener.lost || !opener.pid) {
+		log_error(
+			"%s%sthis needs a privilege that only the helper process had, which is gone; "
+			"restart millraced",
+			call->request.ifname, call->request.ifname[0] ? ": " : "");
+		return -EPIPE;
+	}
+	do { /* again if a signal was for the helper alone, which takes it for the end of one act */
+		err = ask_once(call);
+	} while (err == -ECANCELED && !signals_end_asked());
+	if (!err && call->fds.count != fds) {
+		opener_fds_close(&call->fds);
+		err = -EBADMSG;
+	}
+	if (err == -EPIPE)
+		opener_lost();
+	else if (err == -EMFILE && call->answer.kind == OPENER_RESULT && !call->answer.result)
+		log_error("%s%sno room for what the helper process opened: " ERR_FORMAT,
+			  call->request.ifname, call->request.ifname[0] ? ": " : "", ERR_ARGS(err));
+	return err;
+}
+
+int opener_refresh(void)
+{
+	struct call call = call_of(OPENER_REFRESH, "", 0);
+
+	return ask(&call, 0);
 }
 
 int opener_check(void)
 {
-	int err = check_capabilities();
-	int fd;
+	struct call call = call_of(OPENER_CHECK, "", 0);
 
-	if (err)
-		return err;
-	fd = socket(AF_XDP, SOCK_RAW | SOCK_CLOEXEC, 0);
-	if (fd < 0) {
-		err = -errno;
-		socket_failed("", err);
-		return err;
-	}
-	close(fd);
-	return 0;
+	return ask(&call, 0);
 }
 
 int opener_memlock(uint64_t bytes)
 {
-	struct rlimit limit, wish = { bytes, bytes };
+	struct call call = call_of(OPENER_MEMLOCK, "", 0);
 
-	capng_get_caps_process();
-	if (capng_have_capability(CAPNG_EFFECTIVE, CAP_IPC_LOCK))
-		return 0; /* the limit does not bind us */
-	if (getrlimit(RLIMIT_MEMLOCK, &limit))
-		return 0; /* then the kernel's own answer must do */
-	if (limit.rlim_cur == RLIM_INFINITY || limit.rlim_cur >= bytes)
-		return 0;
-	if (limit.rlim_max == RLIM_INFINITY || limit.rlim_max > bytes)
-		wish.rlim_max = limit.rlim_max;
-	if (!setrlimit(RLIMIT_MEMLOCK, &wish))
-		return 0;
-	log_error(
-		"the frames need %llu bytes of locked memory, RLIMIT_MEMLOCK allows %llu and cannot "
-		"be raised: " ERR_FORMAT "; `ulimit -l %llu`, LimitMEMLOCK= or CAP_IPC_LOCK allow "
-		"it, a smaller --ring-size needs less",
-		(unsigned long long)bytes, (unsigned long long)limit.rlim_cur, ERR_ARGS(errno),
-		(unsigned long long)((bytes + 1023) / 1024));
-	return -ENOBUFS;
+	call.request.bytes = bytes;
+	return ask(&call, 0);
 }
 
 int opener_attach(const struct prog_opts *opts, struct prog *prog)
 {
-	return prog_open(prog, opts);
-}
+	struct call call = call_of(OPENER_ATTACH, opts->ifname, opts->ifindex);
+	int err;
 
-static void register_failed(const char *ifname, uint32_t queue, uint64_t bytes, int err)
-{
-	struct rlimit limit = { 0 };
-
-	if (err == -ECANCELED)
-		return; /* asked to end, nothing wrong */
-	getrlimit(RLIMIT_MEMLOCK, &limit);
-	if (err == -ENOBUFS)
-		log_error(
-			"%s q%u: %llu bytes of frames exceed RLIMIT_MEMLOCK (%llu bytes for this "
-			"user together); raise it (`ulimit -l`, LimitMEMLOCK=), give CAP_IPC_LOCK, "
-			"or lower --ring-size",
-			ifname, queue, (unsigned long long)bytes,
-			(unsigned long long)limit.rlim_cur);
-	else
-		log_error(
-			"%s q%u: the kernel refuses %llu bytes of frames (XDP_UMEM_REG): " ERR_FORMAT
-			"%s",
-			ifname, queue, (unsigned long long)bytes, ERR_SANDBOX_ARGS(err),
-			err == -ENOMEM ? "; lower --ring-size or --frames-per-queue" : "");
-}
-
-/* The kernel un-accounts a closed socket's memory in deferred work, 10 to 50 ms later here. */
-#define UNACCOUNT_NS	 (NSEC_PER_SEC / 2)
-#define UNACCOUNT_NAP_US 5000
-
-static int register_umem(int fd, const struct umem *umem)
-{
-	struct xsk_umem_reg reg = {
-		.addr = (uint64_t)(uintptr_t)umem->frames,
-		.len = umem->frames_bytes,
-		.chunk_size = umem->header->frame_size,
-		.headroom = umem->header->headroom,
-		.tx_metadata_len = umem->header->tx_metadata_len,
+	call.request.attach.queues = opts->queues;
+	call.request.attach.mode = opts->attach;
+	call.request.attach.replace = opts->replace;
+	err = ask(&call, 3);
+	if (err)
+		return err;
+	*prog = (struct prog){
+		.link_fd = call.fds.fd[0],
+		.xsks_fd = call.fds.fd[1],
+		.count_fd = call.fds.fd[2],
+		.id = call.answer.prog.id,
+		.native = call.answer.prog.native,
 	};
-	uint64_t start_ns = clock_now_ns();
-
-	if (umem->header->unaligned)
-		reg.flags |= XDP_UMEM_UNALIGNED_CHUNK_FLAG;
-	if (reg.tx_metadata_len)
-		reg.flags |= XDP_UMEM_TX_METADATA_LEN;
-	while (setsockopt(fd, SOL_XDP, XDP_UMEM_REG, &reg, sizeof(reg))) {
-		int err = -errno;
-
-		if (err != -ENOBUFS || clock_now_ns() - start_ns > UNACCOUNT_NS)
-			return err;
-		if (signals_end_asked())
-			return -ECANCELED;
-		usleep(UNACCOUNT_NAP_US);
-	}
 	return 0;
 }
 
-int opener_socket(const char *ifname, uint32_t queue, const struct umem *umem)
+int opener_socket(const char *ifname, int ifindex, uint32_t queue, const struct umem *umem)
 {
-	int fd = socket(AF_XDP, SOCK_RAW | SOCK_CLOEXEC, 0);
+	struct call call = call_of(OPENER_SOCKET, ifname, ifindex);
 	int err;
 
-	if (fd < 0) {
-		char where[64];
-
-		err = -errno;
-		snprintf(where, sizeof(where), "%s q%u: ", ifname, queue);
-		socket_failed(where, err);
-		return err;
-	}
-	err = umem ? register_umem(fd, umem) : 0;
-	if (err) {
-		register_failed(ifname, queue, umem->frames_bytes, err);
-		close(fd);
-		return err;
-	}
-	return fd;
+	call.request.socket.queue = queue;
+	if (umem)
+		call.given = (struct opener_fds){ { umem->fd }, 1 };
+	err = ask(&call, 1);
+	return err ? err : call.fds.fd[0];
 }
 
-int opener_busy_poll(int fd, const char *ifname, uint32_t queue, unsigned budget)
+int opener_busy_poll(int fd, const char *ifname, int ifindex, uint32_t queue, unsigned budget)
 {
-	const struct {
-		int name;
-		const char *text;
-		int value;
-	} options[] = {
-		{ SO_PREFER_BUSY_POLL, "SO_PREFER_BUSY_POLL", 1 },
-		{ SO_BUSY_POLL, "SO_BUSY_POLL", OPENER_BUSY_POLL_US },
-		{ SO_BUSY_POLL_BUDGET, "SO_BUSY_POLL_BUDGET", (int)budget },
-	};
+	struct call call = call_of(OPENER_BUSY_POLL, ifname, ifindex);
 
-	for (size_t i = 0; i < sizeof(options) / sizeof(options[0]); i++) {
-		int err;
-
-		if (!setsockopt(fd, SOL_SOCKET, options[i].name, &options[i].value,
-				sizeof(options[i].value)))
-			continue;
-		err = -errno;
-		log_error("%s q%u: no busy polling: %s=%d: " ERR_FORMAT "; leave out -B", ifname,
-			  queue, options[i].text, options[i].value, ERR_ARGS(err));
-		return err;
-	}
-	return 0;
+	call.request.socket.queue = queue;
+	call.request.socket.budget = budget;
+	call.given = (struct opener_fds){ { fd }, 1 };
+	return ask(&call, 0);
 }
 
-int opener_realtime(unsigned priority)
+int opener_realtime(pid_t tid, unsigned priority)
 {
-	const struct sched_param param = { .sched_priority = (int)priority };
-	int err;
+	struct call call = call_of(OPENER_REALTIME, "", 0);
 
-	if (!sched_setscheduler(0, SCHED_FIFO, &param))
-		return 0;
-	err = -errno;
-	log_error("-W FIFO -U %u: " ERR_FORMAT
-		  "; it needs CAP_SYS_NICE, and real-time share in the "
-		  "control group",
-		  priority, ERR_ARGS(err));
-	return err;
-}
-
-void opener_not_realtime(void)
-{
-	const struct sched_param param = { 0 };
-
-	(void)sched_setscheduler(0, SCHED_OTHER, &param);
+	call.request.realtime.tid = tid;
+	call.request.realtime.priority = priority;
+	return ask(&call, 0);
 }
 
 int opener_promiscuous(const char *ifname, int ifindex)
 {
-	struct packet_mreq request = { .mr_ifindex = ifindex, .mr_type = PACKET_MR_PROMISC };
-	/* Protocol 0: the socket is there for the membership and receives nothing. */
-	int fd = socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC, 0);
+	struct call call = call_of(OPENER_PROMISCUOUS, ifname, ifindex);
+	int err = ask(&call, 1);
+
+	return err ? err : call.fds.fd[0];
+}
+
+/* Remembers what the helper has changed on a device, to be told should it die. */
+static struct change *change_of(int ifindex)
+{
+	for (unsigned i = 0; i < opener.changes; i++) {
+		if (opener.change[i].ifindex == ifindex)
+			return &opener.change[i];
+	}
+	return NULL;
+}
+
+static struct change *change_new(const char *ifname, int ifindex)
+{
+	struct change *grown = reallocarray(opener.change, opener.changes + 1, sizeof(*grown));
+	struct change *added;
+
+	if (!grown)
+		return NULL;
+	opener.change = grown;
+	added = &opener.change[opener.changes++];
+	*added = (struct change){ .ifindex = ifindex };
+	snprintf(added->ifname, sizeof(added->ifname), "%s", ifname);
+	return added;
+}
+
+static void change_remove(struct change *change)
+{
+	*change = opener.change[--opener.changes];
+}
+
+int opener_vlan_offload(const char *ifname, int ifindex)
+{
+	struct call call = call_of(OPENER_VLAN_OFFLOAD, ifname, ifindex);
+	struct change *change = change_of(ifindex);
 	int err;
 
-	if (fd >= 0 &&
-	    !setsockopt(fd, SOL_PACKET, PACKET_ADD_MEMBERSHIP, &request, sizeof(request)))
-		return fd;
-	err = -errno;
-	log_error("%s: cannot be made promiscuous: " ERR_FORMAT, ifname, ERR_SANDBOX_ARGS(err));
-	if (fd >= 0)
-		close(fd);
+	if (!change)
+		change = change_new(ifname, ifindex);
+	if (!change) {
+		log_error("out of memory");
+		return -ENOMEM;
+	}
+	err = ask(&call, 0);
+	if (err != -EPIPE && call.answer.kind == OPENER_RESULT)
+		change->vlan = call.answer.changed;
+	if (!change->vlan)
+		change_remove(change);
 	return err;
 }
+
+void opener_port_restore(int ifindex)
+{
+	struct change *change = change_of(ifindex);
+	struct call call;
+
+	if (!change || opener.lost)
+		return;
+	call = call_of(OPENER_PORT_RESTORE, change->ifname, ifindex);
+	if (!ask(&call, 0))
+		change_remove(change);
+}
+
+int opener_peer_name(const char *ifname, int ifindex, char *name, size_t size)
+{
+	struct call call = call_of(OPENER_PEER_NAME, ifname, ifindex);
+	int err = ask(&call, 0);
+
+	snprintf(name, size, "%.*s", err ? 0 : (int)sizeof(call.answer.name), call.answer.name);
+	return err;
+}
+
+/* --- without the helper --- */
 
 int opener_drop_privileges(void)
 {

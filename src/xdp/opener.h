@@ -1,28 +1,71 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Every act that needs a privilege, and nothing else. Each returns file descriptors that work
- * without any privilege afterwards, so that the caller can drop all of them before it touches a
- * frame. Called in this process; nothing it is given but the umem's mapping ties it to that. Main
- * thread, before the first other thread starts.
+ * Every act that needs a privilege, and nothing else: each is asked of a helper process, which keeps the
+ * capabilities, and whose answers are file descriptors that work without any. So this process can drop
+ * all of them before it touches a frame, and still open ports and sockets later.
+ *
+ *	this process                     helper, forked by opener_start()
+ *	opener.c  --- opener_proto.h --> opener_helper.c --> opener_acts.c, prog.c, offload.c
+ *
+ * The helper touches only devices that the configuration names. It ends with this process, however
+ * that ends, and first undoes what the kernel does not undo by itself. What an act logs is logged by
+ * this process. Main thread; one helper a process.
  */
 #pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "xdp/prog.h"
 #include "xdp/umem.h"
 
-/* Says which capabilities are missing, all of them in one message, and whether this kernel and sandbox
- * have AF_XDP. Returns 0, or -EPERM, -EAFNOSUPPORT or another -errno after a message. */
-int opener_check(void);
+struct opener_devices;
+
+/* Adds a device, by its name or an alternative one, to those that may be touched. Returns 0 or -ENOMEM. */
+int opener_devices_add(struct opener_devices *devices, const char *name);
+
+struct opener_opts {
+	/* Lists the devices that the configuration names. Runs in the helper, at its start and at each
+	 * opener_refresh(). Returns 0, or -errno after a message. */
+	int (*list_devices)(void *context, struct opener_devices *devices);
+	void *context;
+};
 
 /*
- * Makes sure that `bytes` can be registered as UMEM: by CAP_IPC_LOCK, by the present
- * RLIMIT_MEMLOCK, or by raising it. Returns 0, or -ENOBUFS after a message that names the bytes
- * needed and allowed. Only where this is neither surely enough nor surely too little (another
- * process of this user may have locked memory) can opener_socket() still say -ENOBUFS.
+ * Forks the helper. Before the first other thread. *opts must stay. Returns 0, or -errno after a message:
+ * -EMFILE, -EAGAIN, or what list_devices says. opener_stop() follows in any case.
  */
+int opener_start(const struct opener_opts *opts);
+
+/*
+ * The helper puts back what it changed on the host, and ends; 0.8 s are waited for that. Never started,
+ * gone or already stopped is fine.
+ */
+void opener_stop(void);
+
+/* Becomes readable when the helper is gone, and never else; then opener_lost() says so. -1: not started. */
+int opener_fd(void);
+
+/* Reaps the helper that is gone, and says once what nobody does any more, with what to type instead. */
+void opener_lost(void);
+
+/*
+ * All that follow return what the act does, or -EPIPE after a message if the helper is gone, or -EMFILE
+ * after one if an answer's fds find no room. Those that wait for something return -ECANCELED,
+ * without a message, when a signal to end is pending. A device that the configuration does not name is
+ * refused with -EACCES, one that is no more with -ENODEV; both after a message.
+ */
+
+/* The helper lists the devices anew; after an error it goes on with those it had. */
+int opener_refresh(void);
+
+/* Says which capabilities are missing, all of them in one message, and whether this kernel and sandbox
+ * have AF_XDP. -EPERM, -EAFNOSUPPORT or another -errno after a message. */
+int opener_check(void);
+
+/* Makes sure, as far as can be told, that `bytes` can be registered as UMEM: -ENOBUFS, after a message that
+ * names the bytes needed and allowed, where RLIMIT_MEMLOCK is too small and cannot be raised. */
 int opener_memlock(uint64_t bytes);
 
 /* Loads and attaches the XDP program of a port into *prog, which the caller closes; returns and messages
@@ -30,40 +73,39 @@ int opener_memlock(uint64_t bytes);
 int opener_attach(const struct prog_opts *opts, struct prog *prog);
 
 /*
- * Makes an AF_XDP socket and, if `umem` is not NULL, registers its frames with it. Returns the fd,
- * which the caller owns, or -errno after a message that names ifname and queue: -EAFNOSUPPORT,
- * -EPERM (CAP_NET_RAW), -ENOBUFS (memlock), -ENOMEM, -EMFILE. Memory of a socket that was closed a
- * moment ago still counts against memlock: that is waited for, up to half a second; -ECANCELED, without
- * a message, if meanwhile a signal to end is pending.
+ * Makes an AF_XDP socket for a device and queue and, if `umem` is not NULL, registers its frames with
+ * it. Returns the fd, which the caller owns, or -errno after a message that names ifname and queue:
+ * -EAFNOSUPPORT, -EPERM (CAP_NET_RAW), -ENOBUFS (memlock), -ENOMEM, -EMFILE.
  */
-int opener_socket(const char *ifname, uint32_t queue, const struct umem *umem);
+int opener_socket(const char *ifname, int ifindex, uint32_t queue, const struct umem *umem);
 
-/*
- * Lets the socket run the driver's NAPI from its owner's calls (SO_PREFER_BUSY_POLL), for up to
- * OPENER_BUSY_POLL_US and `budget` frames a call; over 64 needs CAP_NET_ADMIN. Returns 0, or -errno after
- * a message: -ENOPROTOOPT from a kernel before 5.11 or without CONFIG_NET_RX_BUSY_POLL.
- */
-int opener_busy_poll(int fd, const char *ifname, uint32_t queue, unsigned budget);
+/* Lets such a socket run the driver's NAPI from its owner's calls, `budget` frames a call. -ENOPROTOOPT,
+ * after a message, from a kernel before 5.11 or without CONFIG_NET_RX_BUSY_POLL. */
+int opener_busy_poll(int fd, const char *ifname, int ifindex, uint32_t queue, unsigned budget);
 
-#define OPENER_BUSY_POLL_US 20 /* xdpsock's */
+/* Puts a thread of this process under SCHED_FIFO at this priority, 1 to 99. -EPERM, after a message,
+ * without CAP_SYS_NICE or in a control group without real-time share. */
+int opener_realtime(pid_t tid, unsigned priority);
 
-/*
- * Puts the calling thread under SCHED_FIFO at this priority, 1 to 99, for the threads that it starts to
- * inherit; opener_not_realtime() takes only itself out again, which needs no privilege. Returns 0, or
- * -EPERM (CAP_SYS_NICE, or a control group without real-time share) after a message.
- */
-int opener_realtime(unsigned priority);
-void opener_not_realtime(void);
-
-/*
- * Turns on promiscuous mode, counted by the kernel: it ends when the returned fd is closed, by us or
- * by our death, and leaves other users' promiscuity alone. Returns the fd, which the caller owns, or
- * -errno after a message: -EPERM (CAP_NET_RAW), -ENODEV, -EMFILE.
- */
+/* Turns on promiscuous mode for as long as the returned fd, which the caller owns, is open. */
 int opener_promiscuous(const char *ifname, int ifindex);
 
 /*
- * Gives up every capability, the bounding set too, and all ways to regain one (no_new_privs), for
- * this thread and those it starts. Returns 0, or -EPERM or another -errno after a message.
+ * Makes the device leave VLAN tags in the frames that it receives, which lasts until
+ * opener_port_restore(), opener_stop() or this process's death. Returns 0, also if it did so before, in
+ * which case nothing is ever put back; or -EOPNOTSUPP after a message if the driver cannot.
+ */
+int opener_vlan_offload(const char *ifname, int ifindex);
+
+/* Puts back what was changed on a device. If nothing was, or the device is gone: fine. */
+void opener_port_restore(int ifindex);
+
+/* netdev_peer_name() with the helper's privileges: also of another network namespace. */
+int opener_peer_name(const char *ifname, int ifindex, char *name, size_t size);
+
+/*
+ * Gives up every capability of this process, the bounding set too, and all ways to regain one
+ * (no_new_privs), for this thread and those it starts. Returns 0, or -EPERM or another -errno after a
+ * message.
  */
 int opener_drop_privileges(void);

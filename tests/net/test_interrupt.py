@@ -20,7 +20,7 @@ FIRST_STEP = re.compile(r"rt_sigprocmask\(SIG_BLOCK, \[INT TERM\]")
 CALL = re.compile(r"(\w+)\(")
 # Those of start-up that ask something of the kernel; the rest reads files or memory of our own.
 INTERESTING = {"bpf", "socket", "bind", "setsockopt", "getsockopt", "sendto", "recvmsg", "ioctl",
-               "mmap", "memfd_create", "ftruncate", "madvise", "clone3", "capset", "prctl",
+               "mmap", "memfd_create", "ftruncate", "madvise", "clone", "clone3", "sendmsg", "capset", "prctl",
                "eventfd2", "epoll_create1", "signalfd4", "timerfd_create", "sched_setaffinity"}
 SPREAD = 30
 BPF_PINS = pathlib.Path("/sys/fs/bpf")

@@ -17,7 +17,7 @@
 #include "base/clock.h"
 #include "fwd/worker_loop.h"
 #include "xdp/netdev.h"
-#include "xdp/opener.h"
+#include "xdp/opener_acts.h"
 
 #define RING	 256
 #define FRAMES	 (5 * RING)
@@ -140,6 +140,7 @@ static int forward(const struct netdev *netdev, uint64_t frames)
 	struct worker_counts counts = { 0 };
 	struct xsk_stats stats = { 0 };
 	struct worker *worker;
+	struct umem_view view;
 	struct queue *queue;
 	struct umem umem;
 	struct xsk xsk;
@@ -147,7 +148,10 @@ static int forward(const struct netdev *netdev, uint64_t frames)
 
 	if (umem_open(&umem, &umem_opts) || worker_new(&worker, &opts, &umem))
 		return EXIT_FAILURE;
-	fd = opener_socket(netdev->name, 0, &umem);
+	fd = umem_view_open(&view, umem.fd);
+	if (!fd)
+		fd = act_socket(netdev->name, 0, &view);
+	umem_view_close(&view);
 	if (fd < 0 || xsk_map(&xsk, fd, RING, 2 * RING))
 		return EXIT_FAILURE;
 	queue = worker_plug(worker, worker->queues, &xsk, true);

@@ -1,0 +1,439 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#include "xdp/opener_helper.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "base/signals.h"
+#include "xdp/offload.h"
+#include "xdp/opener_acts.h"
+#include "xdp/opener_proto.h"
+#include "xdp/uapi.h"
+
+/* The socket to the client in this process; what is above it is closed. */
+#define SOCKET_FD (STDERR_FILENO + 1)
+
+/* Slots that an XSKMAP is made with: more than any card has queues. */
+#define QUEUES_MAX 65536
+
+/* The kernel's ALTIFNAMSIZ. */
+#define DEVICE_NAME_SIZE 128
+
+struct opener_devices {
+	char (*name)[DEVICE_NAME_SIZE];
+	unsigned count;
+};
+
+/* A device of which something was changed that the kernel does not undo by itself. */
+struct change {
+	int ifindex;
+	unsigned vlan; /* enum offload_vlan */
+};
+
+struct helper {
+	int fd;
+	pid_t client;
+	const struct opener_opts *opts;
+	struct opener_devices devices; /* that may be touched */
+	struct change *change;
+	unsigned changes;
+};
+
+/* One request while it is served. */
+struct serving {
+	struct helper *helper;
+	const struct opener_request *request;
+	const struct opener_fds *given;
+	char ifname[NETDEV_NAME_SIZE]; /* the kernel's, or as the client has it */
+	struct opener_answer answer;
+	struct opener_fds fds; /* to be sent with it */
+};
+
+/* --- devices --- */
+
+int opener_devices_add(struct opener_devices *devices, const char *name)
+{
+	void *grown = reallocarray(devices->name, devices->count + 1, sizeof(*devices->name));
+
+	if (!grown)
+		return -ENOMEM;
+	devices->name = grown;
+	snprintf(devices->name[devices->count++], sizeof(*devices->name), "%s", name);
+	return 0;
+}
+
+struct match {
+	const struct opener_devices *devices;
+	char first[NETDEV_NAME_SIZE]; /* the kernel's own name */
+	bool found;
+};
+
+static void match_name(const char *name, void *context)
+{
+	struct match *match = context;
+
+	if (!match->first[0])
+		snprintf(match->first, sizeof(match->first), "%s", name);
+	for (unsigned i = 0; !match->found && i < match->devices->count; i++)
+		match->found = !strcmp(match->devices->name[i], name);
+}
+
+/* Whether the configuration names the device, by what the kernel says and not the client. */
+static int check_device(struct serving *serving)
+{
+	struct match match = { .devices = &serving->helper->devices };
+	int err = netdev_names_of(serving->request->ifindex, match_name, &match);
+
+	if (err == -ENODEV)
+		log_error("%s: the device went away: " ERR_FORMAT "; `ip link` shows what there is",
+			  serving->ifname, ERR_ARGS(err));
+	else if (err)
+		log_error("%s: cannot be looked up: " ERR_FORMAT, serving->ifname,
+			  ERR_SANDBOX_ARGS(err));
+	if (err)
+		return err;
+	memcpy(serving->ifname, match.first, sizeof(serving->ifname));
+	if (match.found)
+		return 0;
+	log_error("%s: is not in the configuration, so it is not touched; name it there first",
+		  serving->ifname);
+	return -EACCES;
+}
+
+/* --- what was changed --- */
+
+static struct change *change_of(struct helper *helper, int ifindex)
+{
+	for (unsigned i = 0; i < helper->changes; i++) {
+		if (helper->change[i].ifindex == ifindex)
+			return &helper->change[i];
+	}
+	return NULL;
+}
+
+/* The device's entry, a new one if it has none; NULL: no memory. Made before the change, so that none
+ * goes unremembered. */
+static struct change *change_new(struct helper *helper, int ifindex)
+{
+	struct change *change = change_of(helper, ifindex);
+	struct change *grown;
+
+	if (change)
+		return change;
+	grown = reallocarray(helper->change, helper->changes + 1, sizeof(*grown));
+	if (!grown)
+		return NULL;
+	helper->change = grown;
+	change = &helper->change[helper->changes++];
+	*change = (struct change){ .ifindex = ifindex };
+	return change;
+}
+
+/* A device that is gone has nothing to be put back. */
+static void put_back(const struct change *change)
+{
+	const struct opener_devices none = { 0 };
+	struct match match = { .devices = &none };
+	char command[96];
+	int err;
+
+	if (!change->vlan || netdev_names_of(change->ifindex, match_name, &match))
+		return;
+	err = offload_vlan_on(match.first, change->vlan);
+	if (!err || err == -ENODEV)
+		return;
+	offload_vlan_command(match.first, change->vlan, command, sizeof(command));
+	log_warning("%s: rx-vlan-offload was on before and cannot be switched on again: " ERR_FORMAT
+		    "; try %s",
+		    match.first, ERR_ARGS(err), command);
+}
+
+/* --- the acts --- */
+
+static int serve_check(struct serving *serving)
+{
+	(void)serving;
+	return act_check();
+}
+
+static int serve_refresh(struct serving *serving)
+{
+	struct helper *helper = serving->helper;
+	struct opener_devices fresh = { 0 };
+	int err = helper->opts->list_devices(helper->opts->context, &fresh);
+
+	if (err) {
+		free(fresh.name);
+		return err;
+	}
+	free(helper->devices.name);
+	helper->devices = fresh;
+	return 0;
+}
+
+static int serve_memlock(struct serving *serving)
+{
+	return act_memlock(serving->request->bytes);
+}
+
+static int serve_attach(struct serving *serving)
+{
+	const struct opener_request *request = serving->request;
+	struct prog_opts opts = {
+		.ifname = serving->ifname,
+		.ifindex = request->ifindex,
+		.queues = request->attach.queues,
+		.attach = (enum prog_attach)request->attach.mode,
+		.replace = request->attach.replace,
+	};
+	struct prog prog;
+	int err;
+
+	if (request->attach.mode > PROG_ATTACH_SKB || !opts.queues || opts.queues > QUEUES_MAX)
+		return -EPROTO;
+	err = prog_open(&prog, &opts);
+	if (err)
+		return err;
+	serving->fds = (struct opener_fds){ { prog.link_fd, prog.xsks_fd, prog.count_fd }, 3 };
+	serving->answer.prog.id = prog.id;
+	serving->answer.prog.native = prog.native;
+	return 0;
+}
+
+static void view_failed(const struct serving *serving, int err)
+{
+	log_error("%s q%u: the frames cannot be mapped to be registered: " ERR_FORMAT "%s",
+		  serving->ifname, serving->request->socket.queue, ERR_SANDBOX_ARGS(err),
+		  err == -ENOMEM ? "; lower --frames-per-queue or --ring-size" : "");
+}
+
+static int serve_socket(struct serving *serving)
+{
+	struct umem_view view = { 0 };
+	int fd;
+
+	if (serving->given->count) {
+		int err = umem_view_open(&view, serving->given->fd[0]);
+
+		if (err) {
+			view_failed(serving, err);
+			return err;
+		}
+	}
+	fd = act_socket(serving->ifname, serving->request->socket.queue,
+			view.frames ? &view : NULL);
+	umem_view_close(&view);
+	if (fd < 0)
+		return fd;
+	serving->fds = (struct opener_fds){ { fd }, 1 };
+	return 0;
+}
+
+static int serve_busy_poll(struct serving *serving)
+{
+	int fd = serving->given->fd[0], domain = 0;
+	socklen_t len = sizeof(domain);
+
+	/* No socket but of this kind. */
+	if (getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &len) || domain != AF_XDP ||
+	    serving->request->socket.budget > INT_MAX)
+		return -EPROTO;
+	return act_busy_poll(fd, serving->ifname, serving->request->socket.queue,
+			     serving->request->socket.budget);
+}
+
+static int serve_realtime(struct serving *serving)
+{
+	pid_t tid = serving->request->realtime.tid;
+
+	/* No thread but of the client. */
+	if (syscall(SYS_tgkill, serving->helper->client, tid, 0))
+		return -errno;
+	return act_realtime(tid, serving->request->realtime.priority);
+}
+
+static int serve_promiscuous(struct serving *serving)
+{
+	int fd = act_promiscuous(serving->ifname, serving->request->ifindex);
+
+	if (fd < 0)
+		return fd;
+	serving->fds = (struct opener_fds){ { fd }, 1 };
+	return 0;
+}
+
+static int serve_vlan_offload(struct serving *serving)
+{
+	struct change *change = change_new(serving->helper, serving->request->ifindex);
+	unsigned changed;
+	int err;
+
+	if (!change) {
+		log_error("out of memory");
+		return -ENOMEM;
+	}
+	err = offload_vlan_off(serving->ifname, &changed);
+	change->vlan |= changed;
+	serving->answer.changed = change->vlan;
+	return err;
+}
+
+static int serve_port_restore(struct serving *serving)
+{
+	struct helper *helper = serving->helper;
+	struct change *change = change_of(helper, serving->request->ifindex);
+
+	if (!change)
+		return 0;
+	put_back(change);
+	*change = helper->change[--helper->changes];
+	return 0;
+}
+
+static int serve_peer_name(struct serving *serving)
+{
+	return netdev_peer_name(serving->request->ifindex, serving->answer.name,
+				sizeof(serving->answer.name));
+}
+
+/* A request that comes with other fds than these, or is about a device that is not configured, does not
+ * reach its act. */
+static const struct {
+	int (*serve)(struct serving *serving);
+	unsigned fds_min, fds_max; /* that come with it */
+	bool device;
+} acts[OPENER_OPS] = {
+	[OPENER_CHECK] = { serve_check },
+	[OPENER_REFRESH] = { serve_refresh },
+	[OPENER_MEMLOCK] = { serve_memlock },
+	[OPENER_ATTACH] = { serve_attach, .device = true },
+	[OPENER_SOCKET] = { serve_socket, .fds_max = 1, .device = true },
+	[OPENER_BUSY_POLL] = { serve_busy_poll, .fds_min = 1, .fds_max = 1, .device = true },
+	[OPENER_REALTIME] = { serve_realtime },
+	[OPENER_PROMISCUOUS] = { serve_promiscuous, .device = true },
+	[OPENER_VLAN_OFFLOAD] = { serve_vlan_offload, .device = true },
+	/* Only what was changed before, of a device that the configuration may name no more. */
+	[OPENER_PORT_RESTORE] = { serve_port_restore },
+	[OPENER_PEER_NAME] = { serve_peer_name, .device = true },
+};
+
+static int serve(struct serving *serving)
+{
+	uint32_t op = serving->request->op;
+	int err;
+
+	if (op >= OPENER_OPS || serving->given->count < acts[op].fds_min ||
+	    serving->given->count > acts[op].fds_max)
+		return -EPROTO;
+	err = acts[op].device ? check_device(serving) : 0;
+	if (!err)
+		err = acts[op].serve(serving);
+	return err == -EPIPE ? -EIO : err; /* that one means that we are gone */
+}
+
+/* --- the loop --- */
+
+/* What an act says is the client's to say. */
+static bool pass_on(enum log_level level, const char *text, void *context)
+{
+	const struct helper *helper = context;
+	struct opener_answer answer = { .kind = OPENER_LOG, .result = (int)level };
+
+	snprintf(answer.text, sizeof(answer.text), "%s", text);
+	return !opener_send(helper->fd, &answer, sizeof(answer), NULL);
+}
+
+/* A signal to end cuts one act short. We end when our client does. */
+static void forget_signals(void)
+{
+	const struct timespec at_once = { 0 };
+	sigset_t set;
+
+	signals_end_set(&set);
+	while (sigtimedwait(&set, NULL, &at_once) > 0)
+		;
+}
+
+static void name_device(struct serving *serving)
+{
+	memcpy(serving->ifname, serving->request->ifname, sizeof(serving->ifname));
+	serving->ifname[sizeof(serving->ifname) - 1] = '\0';
+}
+
+/* Serves one request. False: there is nobody to serve any more. */
+static bool serve_next(struct helper *helper)
+{
+	struct opener_request request;
+	struct opener_fds given;
+	struct serving serving = { .helper = helper, .request = &request, .given = &given };
+	int err = opener_receive(helper->fd, &request, sizeof(request), &given);
+
+	if (err == -EBADMSG || err == -EMFILE) {
+		if (err == -EMFILE)
+			log_error("no room in the helper process for what it is given: " ERR_FORMAT,
+				  ERR_ARGS(err));
+		serving.answer.result = err;
+	} else if (err) {
+		return false;
+	} else {
+		name_device(&serving);
+		serving.answer.result = serve(&serving);
+	}
+	forget_signals();
+	err = opener_send(helper->fd, &serving.answer, sizeof(serving.answer), &serving.fds);
+	/* What they hold, a program or a promiscuous mode, is the client's to end from now on. */
+	opener_fds_close(&serving.fds);
+	opener_fds_close(&given);
+	return !err;
+}
+
+/* Nothing of the parent's but standard error, which stands in for the other two: so that what the parent
+ * closes is closed, and no fd of ours gets their number. */
+static int keep_only(int socket)
+{
+	if (socket != SOCKET_FD && dup2(socket, SOCKET_FD) < 0)
+		return -errno;
+	(void)close_range(SOCKET_FD + 1, ~0U, 0);
+	(void)dup2(STDERR_FILENO, STDIN_FILENO);
+	(void)dup2(STDERR_FILENO, STDOUT_FILENO);
+	return 0;
+}
+
+/* SIGINT and SIGTERM are blocked since main(), SIGPIPE is ignored: as those, the rest of what a terminal
+ * or a service manager sends to all of a group is the client's to end by. */
+static void stay_alive(void)
+{
+	const struct sigaction ignore = { .sa_handler = SIG_IGN };
+
+	sigaction(SIGHUP, &ignore, NULL);
+	sigaction(SIGQUIT, &ignore, NULL);
+	/* Its end cuts an act short as its signal would. */
+	(void)prctl(PR_SET_PDEATHSIG, SIGTERM);
+}
+
+void opener_helper_run(int socket, pid_t client, const struct opener_opts *opts)
+{
+	struct helper helper = { .fd = SOCKET_FD, .client = client, .opts = opts };
+
+	(void)prctl(PR_SET_NAME, "millrace-opener");
+	stay_alive();
+	if (keep_only(socket))
+		_exit(EXIT_FAILURE);
+	log_capture(pass_on, &helper);
+	while (serve_next(&helper))
+		;
+	log_capture(NULL, NULL);
+	for (unsigned i = 0; i < helper.changes; i++)
+		put_back(&helper.change[i]);
+	/* Not exit(): buffers and what is to be done at the end are the parent's. */
+	_exit(EXIT_SUCCESS);
+}

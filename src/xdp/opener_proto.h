@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * What the opener's two halves say to each other, over a SOCK_SEQPACKET pair: one struct a message,
+ * file descriptors beside it. A request is answered by any number of log lines and then one result.
+ */
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "xdp/netdev.h"
+
+#define OPENER_FDS_MAX	 3
+#define OPENER_TEXT_SIZE 1024 /* log.h cuts there too */
+
+enum opener_op {
+	OPENER_CHECK,
+	OPENER_REFRESH,
+	OPENER_MEMLOCK,
+	OPENER_ATTACH,
+	OPENER_SOCKET,
+	OPENER_BUSY_POLL,
+	OPENER_REALTIME,
+	OPENER_PROMISCUOUS,
+	OPENER_VLAN_OFFLOAD,
+	OPENER_PORT_RESTORE,
+	OPENER_PEER_NAME,
+	OPENER_OPS,
+};
+
+struct opener_request {
+	uint32_t op; /* enum opener_op */
+	int32_t ifindex;
+	char ifname[NETDEV_NAME_SIZE]; /* for messages: what counts is the number */
+	union {
+		uint64_t bytes; /* memlock */
+		struct {
+			uint32_t queues;
+			uint32_t mode; /* enum prog_attach */
+			uint32_t replace;
+		} attach;
+		struct {
+			uint32_t queue;
+			uint32_t budget; /* busy_poll */
+		} socket;
+		struct {
+			int32_t tid;
+			uint32_t priority;
+		} realtime;
+	};
+};
+
+enum opener_kind {
+	OPENER_RESULT,
+	OPENER_LOG,
+};
+
+struct opener_answer {
+	uint32_t kind;	/* enum opener_kind */
+	int32_t result; /* 0 or -errno; of a log line: enum log_level */
+	union {
+		struct {
+			uint32_t id;
+			uint32_t native;
+		} prog;		  /* attach */
+		uint32_t changed; /* vlan_offload: enum offload_vlan, all that is changed now */
+		char name[NETDEV_NAME_SIZE]; /* peer_name */
+		char text[OPENER_TEXT_SIZE]; /* log line */
+	};
+};
+
+/* File descriptors of one message; owned by whoever received them. */
+struct opener_fds {
+	int fd[OPENER_FDS_MAX];
+	unsigned count;
+};
+
+/* Sends one message, with copies of the fds if that is not NULL; waits for room. Returns 0 or -errno:
+ * -EPIPE if nobody is at the other end. */
+int opener_send(int socket, void *message, size_t size, const struct opener_fds *fds);
+
+/*
+ * Waits for one message of exactly `size` bytes. Returns 0; -EPIPE if the other end is closed; -EBADMSG
+ * for a message of another size, and -EMFILE for one with fds that there was no room for, either without
+ * any fd left open; or another -errno.
+ */
+int opener_receive(int socket, void *message, size_t size, struct opener_fds *fds);
+
+/* Closes them; none is fine. */
+void opener_fds_close(struct opener_fds *fds);

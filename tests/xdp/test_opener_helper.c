@@ -1,0 +1,256 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* The helper's side, asked by a client that need not be ours. Nothing here needs a privilege. */
+#include "../../src/xdp/opener_helper.c"
+
+#include <fcntl.h>
+#include <sys/wait.h>
+
+#include "unit.h"
+
+static int client; /* our end */
+static struct helper helper;
+static bool list_fails;
+
+static int list(void *context, struct opener_devices *devices)
+{
+	if (list_fails)
+		return -ENOENT;
+	return opener_devices_add(devices, context);
+}
+
+static struct opener_opts opts = { .list_devices = list };
+
+static int setup(void **state)
+{
+	int pair[2];
+
+	(void)state;
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair))
+		return -1;
+	client = pair[0];
+	opts.context = "lo";
+	list_fails = false;
+	helper = (struct helper){ .fd = pair[1], .client = getpid(), .opts = &opts };
+	log_capture(pass_on, &helper);
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	(void)state;
+	log_capture(NULL, NULL);
+	close(client);
+	close(helper.fd);
+	free(helper.devices.name);
+	free(helper.change);
+	return 0;
+}
+
+static unsigned open_files(void)
+{
+	unsigned count = 0;
+
+	for (int fd = 0; fd < 64; fd++)
+		count += fcntl(fd, F_GETFD) >= 0;
+	return count;
+}
+
+/* Sends `size` bytes, lets the helper serve that, and returns its result; *text gets its last words. */
+static int served(void *message, size_t size, struct opener_fds *given, char *text)
+{
+	struct opener_answer answer;
+	struct opener_fds fds;
+
+	text[0] = '\0';
+	assert_int_equal(opener_send(client, message, size, given), 0);
+	assert_true(serve_next(&helper));
+	for (;;) {
+		assert_int_equal(opener_receive(client, &answer, sizeof(answer), &fds), 0);
+		assert_int_equal(fds.count, 0);
+		if (answer.kind == OPENER_RESULT)
+			return answer.result;
+		snprintf(text, OPENER_TEXT_SIZE, "%s", answer.text);
+	}
+}
+
+static int asked(struct opener_request request, struct opener_fds *given, char *text)
+{
+	return served(&request, sizeof(request), given, text);
+}
+
+static void message_of_another_size_is_refused(void **state)
+{
+	static char huge[65536];
+	char text[OPENER_TEXT_SIZE];
+
+	(void)state;
+	assert_int_equal(served(huge, 1, NULL, text), -EBADMSG);
+	assert_int_equal(served(huge, sizeof(struct opener_request) - 1, NULL, text), -EBADMSG);
+	assert_int_equal(served(huge, sizeof(struct opener_request) + 1, NULL, text), -EBADMSG);
+	assert_int_equal(served(huge, sizeof(huge), NULL, text), -EBADMSG);
+	assert_string_equal(text, "");
+}
+
+static void op_that_is_none_is_refused(void **state)
+{
+	char text[OPENER_TEXT_SIZE];
+
+	(void)state;
+	assert_int_equal(asked((struct opener_request){ .op = OPENER_OPS }, NULL, text), -EPROTO);
+	assert_int_equal(asked((struct opener_request){ .op = UINT32_MAX }, NULL, text), -EPROTO);
+}
+
+static void fds_that_do_not_belong_are_refused_and_closed(void **state)
+{
+	struct opener_fds three = { { 0, 1, 2 }, 3 }, one = { { 0 }, 1 }, two = { { 0, 1 }, 2 };
+	struct opener_request busy_poll = { .op = OPENER_BUSY_POLL, .ifindex = 1 };
+	struct opener_request socket = { .op = OPENER_SOCKET, .ifindex = 1 };
+	struct opener_request refresh = { .op = OPENER_REFRESH };
+	unsigned before = open_files();
+	char text[OPENER_TEXT_SIZE];
+
+	(void)state;
+	assert_int_equal(asked(refresh, NULL, text), 0);
+	assert_int_equal(asked(refresh, &one, text), -EPROTO);
+	assert_int_equal(asked(socket, &two, text), -EPROTO);
+	assert_int_equal(asked(busy_poll, &three, text), -EPROTO);
+	assert_int_equal(asked(busy_poll, NULL, text), -EPROTO);
+	assert_int_equal(served(text, 3, &three, text), -EBADMSG);
+	/* There, but not a socket of the right kind. */
+	assert_int_equal(asked(busy_poll, &one, text), -EPROTO);
+	one.fd[0] = client;
+	assert_int_equal(asked(busy_poll, &one, text), -EPROTO);
+	assert_int_equal(open_files(), before);
+}
+
+static void file_that_holds_no_frames_is_refused(void **state)
+{
+	struct opener_request request = { .op = OPENER_SOCKET, .ifindex = 1 };
+	struct opener_fds fds = { { open("/proc/self/exe", O_RDONLY | O_CLOEXEC) }, 1 };
+	char text[OPENER_TEXT_SIZE];
+
+	(void)state;
+	assert_true(fds.fd[0] >= 0);
+	assert_int_equal(asked((struct opener_request){ .op = OPENER_REFRESH }, NULL, text), 0);
+	assert_int_equal(asked(request, &fds, text), -EBADMSG);
+	assert_non_null(strstr(text, "lo q0: the frames cannot be mapped"));
+	opener_fds_close(&fds);
+}
+
+static void device_that_is_not_configured_is_refused(void **state)
+{
+	static const enum opener_op ops[] = { OPENER_ATTACH, OPENER_SOCKET, OPENER_PROMISCUOUS,
+					      OPENER_VLAN_OFFLOAD, OPENER_PEER_NAME };
+	struct opener_request request = { .ifindex = 1, .ifname = "d0" };
+	char text[OPENER_TEXT_SIZE];
+
+	(void)state;
+	/* Before the first list, and with one that has another; whatever the client says it is. */
+	for (int pass = 0; pass < 2; pass++) {
+		for (size_t i = 0; i < ARRAY_SIZE(ops); i++) {
+			request.op = ops[i];
+			assert_int_equal(asked(request, NULL, text), -EACCES);
+			assert_string_equal(text, "lo: is not in the configuration, so it is not "
+						  "touched; name it there first");
+		}
+		opts.context = "d0";
+		assert_int_equal(asked((struct opener_request){ .op = OPENER_REFRESH }, NULL, text),
+				 0);
+	}
+}
+
+static void device_that_is_not_there_is_named(void **state)
+{
+	struct opener_request request = { .op = OPENER_PROMISCUOUS, .ifindex = INT_MAX };
+	char text[OPENER_TEXT_SIZE];
+
+	(void)state;
+	memset(request.ifname, 'x', sizeof(request.ifname)); /* and no NUL */
+	assert_int_equal(asked(request, NULL, text), -ENODEV);
+	assert_memory_equal(text, "xxxxxxxxxxxxxxx: the device went away", 37);
+}
+
+static void list_that_fails_leaves_the_old_one(void **state)
+{
+	struct opener_request request = { .op = OPENER_PEER_NAME, .ifindex = 1 };
+	char text[OPENER_TEXT_SIZE];
+
+	(void)state;
+	assert_int_equal(asked((struct opener_request){ .op = OPENER_REFRESH }, NULL, text), 0);
+	list_fails = true;
+	assert_int_equal(asked((struct opener_request){ .op = OPENER_REFRESH }, NULL, text),
+			 -ENOENT);
+	assert_int_equal(asked(request, NULL, text), -ENOENT); /* lo has no peer: it was asked */
+}
+
+static void program_for_no_queue_or_too_many_is_refused(void **state)
+{
+	struct opener_request request = { .op = OPENER_ATTACH, .ifindex = 1 };
+	char text[OPENER_TEXT_SIZE];
+
+	(void)state;
+	assert_int_equal(asked((struct opener_request){ .op = OPENER_REFRESH }, NULL, text), 0);
+	assert_int_equal(asked(request, NULL, text), -EPROTO);
+	request.attach.queues = UINT32_MAX;
+	assert_int_equal(asked(request, NULL, text), -EPROTO);
+	request.attach.queues = 1;
+	request.attach.mode = UINT32_MAX;
+	assert_int_equal(asked(request, NULL, text), -EPROTO);
+}
+
+static void thread_of_another_process_is_refused(void **state)
+{
+	struct opener_request request = { .op = OPENER_REALTIME };
+	char text[OPENER_TEXT_SIZE];
+
+	(void)state;
+	request.realtime.tid = getppid();
+	request.realtime.priority = 1;
+	assert_int_equal(asked(request, NULL, text), -ESRCH);
+	request.realtime.tid = -1;
+	assert_int_equal(asked(request, NULL, text), -EINVAL);
+}
+
+static void nothing_changed_is_nothing_to_restore(void **state)
+{
+	struct opener_request request = { .op = OPENER_PORT_RESTORE, .ifindex = 1 };
+	char text[OPENER_TEXT_SIZE];
+
+	(void)state;
+	assert_int_equal(asked(request, NULL, text), 0);
+	assert_string_equal(text, "");
+}
+
+static void client_that_is_gone_ends_it(void **state)
+{
+	(void)state;
+	shutdown(client, SHUT_WR);
+	assert_false(serve_next(&helper));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(message_of_another_size_is_refused, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(op_that_is_none_is_refused, setup, teardown),
+		cmocka_unit_test_setup_teardown(fds_that_do_not_belong_are_refused_and_closed,
+						setup, teardown),
+		cmocka_unit_test_setup_teardown(file_that_holds_no_frames_is_refused, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(device_that_is_not_configured_is_refused, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(device_that_is_not_there_is_named, setup, teardown),
+		cmocka_unit_test_setup_teardown(list_that_fails_leaves_the_old_one, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(program_for_no_queue_or_too_many_is_refused, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(thread_of_another_process_is_refused, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(nothing_changed_is_nothing_to_restore, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(client_that_is_gone_ends_it, setup, teardown),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
