@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/epoll.h>
 #include <systemd/sd-event.h>
 #include <unistd.h>
@@ -11,7 +12,7 @@
 #include "advice.h"
 #include "base/clock.h"
 #include "base/log.h"
-#include "forwarder.h"
+#include "fleet.h"
 #include "monitor.h"
 #include "operators.h"
 #include "plan/mtu.h"
@@ -20,14 +21,14 @@
 #include "xdp/opener.h"
 
 struct daemon {
-	const struct conf *conf; /* borrowed */
+	struct conf *conf; /* owned, as the next */
 	struct plan *plan;
-	struct forwarder forwarder;
+	const struct daemon_file *file; /* borrowed; NULL: flags */
+	struct fleet fleet;
 	struct monitor monitor;
 	struct operators operators;
 	struct opener_opts opener_opts;
-	unsigned done; /* workers whose finite job is over */
-	int watch_fd;  /* link events */
+	int watch_fd; /* link events */
 	sd_event *loop;
 	sd_event_source *report_timer;
 	bool output_failed;
@@ -38,6 +39,17 @@ static int on_signal(sd_event_source *source, const struct signalfd_siginfo *inf
 {
 	(void)source, (void)info;
 	return sd_event_exit(((struct daemon *)context)->loop, 0);
+}
+
+static int on_reload(sd_event_source *source, const struct signalfd_siginfo *info, void *context)
+{
+	struct daemon *daemon = context;
+
+	(void)source, (void)info;
+	if (!daemon->file) /* its terminal is gone */
+		return sd_event_exit(daemon->loop, 0);
+	(void)operators_reload(&daemon->operators);
+	return 0;
 }
 
 static int on_report(sd_event_source *source, uint64_t due_us, void *context)
@@ -72,9 +84,10 @@ static int on_done(sd_event_source *source, int fd, uint32_t events, void *conte
 	uint64_t count;
 
 	(void)source, (void)events;
-	if (read(fd, &count, sizeof(count)) == sizeof(count))
-		daemon->done += (unsigned)count;
-	return daemon->done >= daemon->forwarder.workers ? sd_event_exit(daemon->loop, 0) : 0;
+	/* Read, so that it is empty again; who wrote is seen below. */
+	if (read(fd, &count, sizeof(count)) < 0 || !fleet_done(&daemon->fleet))
+		return 0;
+	return sd_event_exit(daemon->loop, 0);
 }
 
 static void on_gone(struct daemon *daemon, const struct netdev *netdev)
@@ -86,29 +99,34 @@ static void on_gone(struct daemon *daemon, const struct netdev *netdev)
 }
 
 /* One warning a change: an interface's every change is an event, most of them not of its MTU. */
-static void on_mtu(const struct daemon *daemon, struct netdev *netdev, uint32_t mtu)
+static void on_mtu(const struct forwarder *forwarder, struct netdev *netdev, uint32_t mtu)
 {
 	if (netdev->mtu == mtu)
 		return;
 	netdev->mtu = mtu;
-	if (daemon->forwarder.mode->receives && mtu > mtu_limit(daemon->forwarder.conf))
-		advice_mtu(daemon->forwarder.conf, netdev);
+	if (forwarder->mode->receives && mtu > mtu_limit(forwarder->conf))
+		advice_mtu(forwarder->conf, netdev);
 }
 
 static void on_netdev(const struct netdev_event *event, void *context)
 {
 	struct daemon *daemon = context;
+	struct forwarder *forwarder;
+	struct port *port = fleet_find(&daemon->fleet, event->ifindex, &forwarder);
 
-	for (unsigned i = 0; i < daemon->forwarder.ports; i++) {
-		struct netdev *netdev = &daemon->forwarder.port[i].netdev;
+	if (!port)
+		return;
+	if (event->gone)
+		on_gone(daemon, &port->netdev);
+	else if (event->mtu)
+		on_mtu(forwarder, &port->netdev, event->mtu);
+}
 
-		if (netdev->ifindex != event->ifindex)
-			continue;
-		if (event->gone)
-			on_gone(daemon, netdev);
-		else if (event->mtu)
-			on_mtu(daemon, netdev, event->mtu);
-	}
+static void look_at(const struct port *port, void *context)
+{
+	struct netdev_event event = netdev_look(port->netdev.ifindex);
+
+	on_netdev(&event, context);
 }
 
 static int on_link_event(sd_event_source *source, int fd, uint32_t events, void *context)
@@ -118,11 +136,7 @@ static int on_link_event(sd_event_source *source, int fd, uint32_t events, void 
 	(void)source, (void)events;
 	if (netdev_watch_read(fd, on_netdev, context) != -ENOBUFS)
 		return 0;
-	for (unsigned i = 0; i < daemon->forwarder.ports; i++) {
-		struct netdev_event event = netdev_look(daemon->forwarder.port[i].netdev.ifindex);
-
-		on_netdev(&event, context);
-	}
+	fleet_each_port(&daemon->fleet, look_at, context);
 	return 0;
 }
 
@@ -150,13 +164,15 @@ static int open_loop(struct daemon *daemon)
 	if (err >= 0)
 		err = sd_event_add_signal(daemon->loop, NULL, SIGTERM, on_signal, daemon);
 	if (err >= 0)
+		err = sd_event_add_signal(daemon->loop, NULL, SIGHUP, on_reload, daemon);
+	if (err >= 0)
 		err = sd_event_add_io(daemon->loop, NULL, daemon->watch_fd, EPOLLIN, on_link_event,
 				      daemon);
 	if (err >= 0)
 		err = sd_event_add_io(daemon->loop, NULL, opener_fd(), EPOLLIN, on_opener, daemon);
 	if (err >= 0)
-		err = sd_event_add_io(daemon->loop, NULL, daemon->forwarder.done_fd, EPOLLIN,
-				      on_done, daemon);
+		err = sd_event_add_io(daemon->loop, NULL, daemon->fleet.done_fd, EPOLLIN, on_done,
+				      daemon);
 	if (err >= 0)
 		err = sd_event_add_time(daemon->loop, &daemon->report_timer, CLOCK_MONOTONIC,
 					now_us + conf->interval_s * 1000000ULL, accuracy_us,
@@ -176,12 +192,12 @@ static int run(struct daemon *daemon)
 		log_error("no event loop: " ERR_FORMAT, ERR_SANDBOX_ARGS(err));
 		return err;
 	}
-	err = forwarder_start(&daemon->forwarder);
+	err = fleet_start(&daemon->fleet);
 	if (err)
 		return err;
 	log_info("forwarding");
 	monitor_start(&daemon->monitor);
-	err = operators_start(&daemon->operators, daemon->loop);
+	err = operators_start(&daemon->operators, &daemon->fleet, daemon->loop);
 	if (err)
 		return err;
 	err = sd_event_loop(daemon->loop);
@@ -190,16 +206,91 @@ static int run(struct daemon *daemon)
 	return err < 0 ? err : 0;
 }
 
-/* In the helper: what it may touch. */
-static int list_devices(void *context, struct opener_devices *devices)
+static int list_ports(const struct conf *conf, struct opener_devices *devices)
 {
-	const struct conf *conf = ((const struct daemon *)context)->conf;
 	int err = 0;
 
 	for (unsigned i = 0; !err && i < conf->ports; i++)
 		err = opener_devices_add(devices, conf->port[i].device);
 	if (err)
 		log_error("no memory for the list of devices: " ERR_FORMAT, ERR_ARGS(err));
+	return err;
+}
+
+/* In the helper: what it may touch. It reads the file for itself, and believes nobody else. */
+static int list_devices(void *context, struct opener_devices *devices)
+{
+	const struct daemon *daemon = context;
+	struct conf fresh = { 0 };
+	int err = list_ports(daemon->conf, devices);
+
+	if (!err && daemon->file)
+		err = daemon->file->load(daemon->file->context, &fresh);
+	if (!err)
+		err = list_ports(&fresh, devices);
+	conf_fini(&fresh);
+	return err;
+}
+
+/* Everything in the new configuration, or nothing of it. */
+static int adopt(struct daemon *daemon, struct conf *conf, struct plan *plan)
+{
+	int err = fleet_change(&daemon->fleet, conf, plan);
+
+	if (err)
+		return err;
+	if (strcmp(conf->control_socket, daemon->conf->control_socket) != 0 ||
+	    strcmp(conf->control_group, daemon->conf->control_group) != 0)
+		log_warning("control-socket and control-group stay as they are until a restart");
+	if (operators_change(&daemon->operators, conf) || monitor_change(&daemon->monitor, conf)) {
+		daemon->output_failed = true;
+		daemon->status = 1;
+		sd_event_exit(daemon->loop, 0);
+	}
+	plan_free(daemon->plan);
+	conf_fini(daemon->conf);
+	free(daemon->conf);
+	daemon->conf = conf;
+	daemon->plan = plan;
+	log_info("configuration read again: %u forward%s", conf->forwards,
+		 conf->forwards == 1 ? "" : "s");
+	return 0;
+}
+
+/* Reads the configuration again and goes over to it; on any error everything stays. Returns 0, or -errno
+ * after messages. */
+static int reload(void *context)
+{
+	struct daemon *daemon = context;
+	struct conf *conf;
+	struct plan *plan = NULL;
+	int err;
+
+	if (!daemon->file) {
+		log_error("millraced runs from flags: there is no configuration file to read "
+			  "again; start it anew");
+		return -EINVAL;
+	}
+	conf = calloc(1, sizeof(*conf));
+	if (!conf) {
+		log_error("out of memory");
+		return -ENOMEM;
+	}
+	err = daemon->file->load(daemon->file->context, conf);
+	if (!err)
+		err = opener_refresh();
+	if (!err)
+		err = planner_make(conf, &plan);
+	if (!err)
+		err = planner_judge(plan);
+	if (!err)
+		err = adopt(daemon, conf, plan);
+	if (!err)
+		return 0;
+	plan_free(plan);
+	conf_fini(conf);
+	free(conf);
+	log_error("the configuration is not taken over; what ran before goes on");
 	return err;
 }
 
@@ -217,6 +308,9 @@ static int open_all(struct daemon *daemon)
 		return err;
 	}
 	err = opener_check();
+	/* While its group can be given to it, and before a device is touched. */
+	if (!err)
+		err = operators_open(&daemon->operators, daemon->conf, daemon->file);
 	if (!err && !daemon->conf->keep_privileges)
 		err = opener_drop_privileges();
 	if (!err)
@@ -224,29 +318,24 @@ static int open_all(struct daemon *daemon)
 	if (!err)
 		err = planner_judge(daemon->plan);
 	if (!err)
-		forwarder_init(&daemon->forwarder, &daemon->plan->forward[0]);
+		err = fleet_init(&daemon->fleet, daemon->conf, daemon->plan);
 	if (!err)
-		err = monitor_open(&daemon->monitor, &daemon->forwarder, daemon->conf);
-	if (!err)
-		err = operators_open(&daemon->operators, &daemon->forwarder, daemon->conf,
-				     daemon->plan);
-	if (!err)
-		err = forwarder_open(&daemon->forwarder);
-	return err;
+		err = monitor_open(&daemon->monitor, &daemon->fleet, daemon->conf);
+	return err ? err : fleet_open(&daemon->fleet);
 }
 
 static void close_all(struct daemon *daemon)
 {
 	operators_close(&daemon->operators);
-	forwarder_stop(&daemon->forwarder);
-	if (forwarder_close_lanes(&daemon->forwarder))
+	fleet_stop(&daemon->fleet);
+	if (fleet_close_lanes(&daemon->fleet))
 		daemon->status = 1;
 	/* If standard output failed before, that was said. */
 	if (daemon->monitor.start_ns && !daemon->output_failed &&
 	    monitor_report(&daemon->monitor, true))
 		daemon->status = 1;
 	monitor_close(&daemon->monitor);
-	forwarder_close(&daemon->forwarder);
+	fleet_close(&daemon->fleet);
 	plan_free(daemon->plan);
 	sd_event_source_unref(daemon->report_timer);
 	sd_event_unref(daemon->loop);
@@ -255,16 +344,23 @@ static void close_all(struct daemon *daemon)
 	opener_stop();
 }
 
-int daemon_run(const struct conf *conf)
+int daemon_run(struct conf *conf, const struct daemon_file *file)
 {
 	struct daemon *daemon = calloc(1, sizeof(*daemon));
 	int err, status;
 
-	if (!daemon) {
+	if (daemon)
+		daemon->conf = calloc(1, sizeof(*daemon->conf));
+	if (!daemon || !daemon->conf) {
 		log_error("out of memory");
+		free(daemon);
 		return 1;
 	}
-	daemon->conf = conf;
+	*daemon->conf = *conf;
+	*conf = (struct conf){ 0 };
+	daemon->file = file;
+	daemon->operators.reload = reload;
+	daemon->operators.daemon = daemon;
 	daemon->opener_opts = (struct opener_opts){ list_devices, daemon };
 	err = open_all(daemon);
 	if (!err)
@@ -276,6 +372,8 @@ int daemon_run(const struct conf *conf)
 		daemon->status = 1;
 	close_all(daemon);
 	status = daemon->status;
+	conf_fini(daemon->conf);
+	free(daemon->conf);
 	free(daemon);
 	return status;
 }

@@ -4,9 +4,19 @@
 
 #include "conf/conf.h"
 
+/* Where a configuration that can be read again comes from. */
+struct daemon_file {
+	const char *path; /* for people */
+	/* Reads it into *conf, which is overwritten, and the caller's to conf_fini(). Returns 0, or -errno
+	 * with everything that is wrong with it logged. */
+	int (*load)(void *context, struct conf *conf);
+	void *context;
+};
+
 /*
- * Runs one foreground forward until a signal, the duration, the frame count or the loss of a device
- * ends it. Main thread, with SIGINT and SIGTERM blocked. Returns the exit status: 0 ended as asked,
- * 1 after a message.
+ * Forwards until a signal, the duration, the frame count or the loss of a device ends it; SIGHUP reads the
+ * configuration again. Takes over what *conf owns, and leaves it empty. file: NULL for a run from flags.
+ * Main thread, with SIGINT, SIGTERM and SIGHUP blocked. Returns the exit status: 0 ended as asked, 1
+ * after a message.
  */
-int daemon_run(const struct conf *conf);
+int daemon_run(struct conf *conf, const struct daemon_file *file);

@@ -6,21 +6,22 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/eventfd.h>
 #include <unistd.h>
 
 #include "advice.h"
+#include "base/clock.h"
 #include "base/log.h"
 #include "base/signals.h"
 #include "xdp/opener.h"
 
-void forwarder_init(struct forwarder *forwarder, const struct plan_forward *plan)
+void forwarder_init(struct forwarder *forwarder, const struct plan_forward *plan, int done_fd)
 {
 	*forwarder = (struct forwarder){
 		.plan = plan,
 		.conf = plan->conf,
 		.mode = mode_of(plan->conf->mode),
 		.ports = plan->ports,
+		.done_fd = done_fd,
 	};
 	for (unsigned i = 0; i < forwarder->ports; i++) {
 		forwarder->port[i].conf = plan->port[i].conf;
@@ -73,6 +74,36 @@ static int allocate(struct forwarder *forwarder)
 	return forwarder->umem && forwarder->worker && forwarder->lane ? 0 : -ENOMEM;
 }
 
+static bool wants_promiscuous(const struct forwarder *forwarder, const struct port *port)
+{
+	switch (port->conf->promiscuous) {
+	case CONF_PROMISCUOUS_ON:
+		return true;
+	case CONF_PROMISCUOUS_OFF:
+		return false;
+	default:
+		return forwarder->mode->promiscuous;
+	}
+}
+
+/* A port that was promiscuous once keeps its socket, with which it can be so again without privilege. */
+int forwarder_set_promiscuous(struct port *port, bool on)
+{
+	int err = 0;
+
+	if (port->promiscuous == on)
+		return 0;
+	if (port->promiscuous_fd > 0) {
+		err = netdev_promiscuous(port->promiscuous_fd, port->netdev.ifindex, on);
+	} else {
+		port->promiscuous_fd = opener_promiscuous(port->netdev.name, port->netdev.ifindex);
+		err = port->promiscuous_fd < 0 ? port->promiscuous_fd : 0;
+	}
+	if (!err)
+		port->promiscuous = on;
+	return err;
+}
+
 static int attach_ports(struct forwarder *forwarder)
 {
 	static const enum prog_attach attach_of[] = {
@@ -99,12 +130,9 @@ static int attach_ports(struct forwarder *forwarder)
 			err = opener_attach(&opts, &port->prog);
 		if (err)
 			return err;
-		if (!forwarder->mode->promiscuous)
-			continue;
-		port->promiscuous_fd = opener_promiscuous(port->netdev.name, port->netdev.ifindex);
-		if (port->promiscuous_fd < 0)
-			return port->promiscuous_fd;
-		port->promiscuous = true;
+		err = forwarder_set_promiscuous(port, wants_promiscuous(forwarder, port));
+		if (err)
+			return err;
 	}
 	return 0;
 }
@@ -259,10 +287,10 @@ int forwarder_open(struct forwarder *forwarder)
 {
 	int err;
 
-	forwarder->done_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	err = forwarder->done_fd < 0 ? -errno : allocate(forwarder);
+	err = allocate(forwarder);
 	if (err) {
-		log_error("no memory or files to start with: " ERR_FORMAT, ERR_SANDBOX_ARGS(err));
+		log_error("forward %s: no memory to start with: " ERR_FORMAT, forwarder->conf->name,
+			  ERR_ARGS(err));
 		return err;
 	}
 	err = go_on();
@@ -385,6 +413,134 @@ int forwarder_start(struct forwarder *forwarder)
 	advise(forwarder);
 	announce(forwarder);
 	return 0;
+}
+
+/* --- changing --- */
+
+static void free_params(struct params *params)
+{
+	while (params) {
+		struct params *before = params->before;
+
+		free(params);
+		params = before;
+	}
+}
+
+/* The kernel's side of it, for every socket. Returns 0, or -errno after a message. */
+static int set_busy_poll(const struct forwarder *forwarder, bool on)
+{
+	for (unsigned i = 0; i < forwarder->workers; i++) {
+		for (unsigned j = 0; j < forwarder->ports; j++) {
+			const struct lane *lane = forwarder_lane(forwarder, i, j);
+			const struct netdev *netdev = &forwarder->port[j].netdev;
+			int err;
+
+			if (!lane->made)
+				continue;
+			if (on)
+				err = opener_busy_poll(lane->xsk.fd, netdev->name, netdev->ifindex,
+						       forwarder->worker[i]->number,
+						       forwarder->conf->batch);
+			else
+				err = xsk_no_busy_poll(&lane->xsk);
+			if (err)
+				return err;
+		}
+	}
+	return 0;
+}
+
+/* How long a worker may take to come to the end of a pass: one that is off its CPU, tens of ms. What it
+ * still uses is kept until then in any case. */
+#define PARAMS_WAIT_NS NSEC_PER_SEC
+
+static void hand_out_params(struct forwarder *forwarder, const struct worker_params *wanted)
+{
+	struct params *params = calloc(1, sizeof(*params));
+	uint64_t deadline_ns = clock_now_ns() + PARAMS_WAIT_NS;
+	bool taken = true;
+
+	if (!params) {
+		log_error(
+			"forward %s: no memory for other parameters; it goes on with those it has",
+			forwarder->conf->name);
+		return;
+	}
+	*params = (struct params){ *wanted, forwarder->params };
+	forwarder->params = params;
+	for (unsigned i = 0; i < forwarder->workers; i++)
+		worker_set_params(forwarder->worker[i], &params->worker);
+	for (unsigned i = 0; i < forwarder->workers; i++)
+		taken = !worker_await(forwarder->worker[i], deadline_ns) && taken;
+	if (!taken)
+		return;
+	free_params(params->before);
+	params->before = NULL;
+}
+
+static void apply_params(struct forwarder *forwarder, const struct conf_forward *before)
+{
+	const struct conf_forward *conf = forwarder->conf;
+	struct worker_params wanted = {
+		.batch = conf->batch,
+		.poll = conf->poll,
+		.busy_poll = conf->busy_poll,
+	};
+
+	if (before->batch == conf->batch && before->poll == conf->poll &&
+	    before->busy_poll == conf->busy_poll)
+		return;
+	if (before->busy_poll != conf->busy_poll && set_busy_poll(forwarder, conf->busy_poll))
+		wanted.busy_poll = before->busy_poll;
+	hand_out_params(forwarder, &wanted);
+}
+
+void forwarder_apply(struct forwarder *forwarder, const struct plan_forward *plan)
+{
+	const struct plan_forward *before = forwarder->plan;
+
+	forwarder->plan = plan;
+	forwarder->conf = plan->conf;
+	for (unsigned i = 0; i < forwarder->ports; i++) {
+		struct port *port = &forwarder->port[i];
+
+		port->conf = plan->port[i].conf;
+		(void)forwarder_set_promiscuous(port, wants_promiscuous(forwarder, port));
+	}
+	apply_params(forwarder, before->conf);
+	for (unsigned i = 0; i < forwarder->workers; i++) {
+		int err = worker_move(forwarder->worker[i], plan->worker[i].cpu);
+
+		if (err)
+			log_error("forward %s: worker %u stays on CPU %u: " ERR_FORMAT,
+				  forwarder->conf->name, i, forwarder->worker[i]->cpu,
+				  ERR_ARGS(err));
+	}
+}
+
+uint64_t forwarder_reclaimed(const struct forwarder *forwarder)
+{
+	uint64_t frames = 0;
+
+	for (unsigned i = 0; i < forwarder->workers; i++)
+		frames += forwarder->worker[i]->reclaimed;
+	return frames;
+}
+
+bool forwarder_done(const struct forwarder *forwarder)
+{
+	for (unsigned i = 0; i < forwarder->workers; i++) {
+		if (!worker_is_done(forwarder->worker[i]))
+			return false;
+	}
+	return true;
+}
+
+void forwarder_restore(struct forwarder *forwarder)
+{
+	for (unsigned i = 0; i < forwarder->ports; i++)
+		opener_port_restore(forwarder->port[i].netdev.ifindex);
 }
 
 /* --- closing --- */
@@ -512,6 +668,5 @@ void forwarder_close(struct forwarder *forwarder)
 	free(forwarder->umem);
 	free(forwarder->worker);
 	free(forwarder->lane);
-	if (forwarder->done_fd > 0)
-		close(forwarder->done_fd);
+	free_params(forwarder->params);
 }

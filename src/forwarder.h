@@ -16,16 +16,23 @@
 #include "plan/plan.h"
 #include "xdp/umem.h"
 
+/* What its workers were last told, and, while one of them may still use it, what before. */
+struct params {
+	struct worker_params worker;
+	struct params *before;
+};
+
 struct forwarder {
 	const struct plan_forward *plan; /* borrowed */
 	const struct conf_forward *conf; /* of the plan */
 	const struct mode *mode;
 	unsigned ports, workers;
 	struct port port[CONF_PORTS_MAX];
-	struct umem *umem; /* one a worker, or the first for all of them */
+	struct params *params; /* NULL: those of the start. Owned. */
+	struct umem *umem;     /* one a worker, or the first for all of them */
 	struct worker **worker;
 	struct lane *lane; /* lane[worker * ports + port] */
-	int done_fd;	   /* eventfd: workers with a finite job write to it */
+	int done_fd;	   /* eventfd: workers with a finite job write to it. Borrowed. */
 };
 
 static inline struct lane *forwarder_lane(const struct forwarder *forwarder, unsigned worker,
@@ -35,7 +42,7 @@ static inline struct lane *forwarder_lane(const struct forwarder *forwarder, uns
 }
 
 /* Takes a complete plan, which must outlive *forwarder; touches nothing. */
-void forwarder_init(struct forwarder *forwarder, const struct plan_forward *plan);
+void forwarder_init(struct forwarder *forwarder, const struct plan_forward *plan, int done_fd);
 
 /*
  * Does all that needs a privilege: programs attached, memory registered, sockets bound. No frame comes yet. Returns 0, -ECANCELED without
@@ -46,6 +53,21 @@ int forwarder_open(struct forwarder *forwarder);
 /* Starts the workers, lets frames come, and says what runs where. Returns as forwarder_open(). */
 int forwarder_start(struct forwarder *forwarder);
 
+/*
+ * Goes over to a plan that differs only in what a running forwarder can change: wait, batch, CPUs,
+ * promiscuous mode. No frame is lost by it. What cannot be had is said, and stays as it was.
+ */
+void forwarder_apply(struct forwarder *forwarder, const struct plan_forward *plan);
+
+/* Makes a port promiscuous, or no longer. Returns 0, or -errno; what the opener does not grant it says. */
+int forwarder_set_promiscuous(struct port *port, bool on);
+
+/* Frames that the ledger gave back when ports were closed. */
+uint64_t forwarder_reclaimed(const struct forwarder *forwarder);
+
+/* True if every worker has done a finite job. */
+bool forwarder_done(const struct forwarder *forwarder);
+
 /* No frame comes any more, those under way go out, the workers end, no program is left. */
 void forwarder_stop(struct forwarder *forwarder);
 
@@ -55,6 +77,9 @@ void forwarder_stop(struct forwarder *forwarder);
  * -EUCLEAN if frames are not where the ledger has them.
  */
 int forwarder_close_lanes(struct forwarder *forwarder);
+
+/* What was changed on the devices is put back now, and not only at the end of the process. */
+void forwarder_restore(struct forwarder *forwarder);
 
 /* Frees what is left. A zeroed forwarder is fine. */
 void forwarder_close(struct forwarder *forwarder);

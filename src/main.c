@@ -68,7 +68,7 @@ int main(int argc, char **argv)
 	case OPTIONS_RUN:
 		break;
 	}
-	status = daemon_run(&conf);
+	status = daemon_run(&conf, NULL);
 	conf_fini(&conf);
 	return status;
 }

@@ -10,29 +10,59 @@
 #include "base/clock.h"
 #include "base/log.h"
 
-int monitor_open(struct monitor *monitor, struct forwarder *forwarder, const struct conf *conf)
+static void free_reports(struct monitor *monitor)
 {
-	unsigned workers = forwarder->plan->workers;
+	for (int i = 0; i < 2; i++) {
+		free(monitor->report[i].socket);
+		free(monitor->report[i].program);
+		free(monitor->report[i].worker);
+		monitor->report[i] = (struct report){ 0 };
+	}
+}
+
+/* As large as the fleet is. */
+static int make_reports(struct monitor *monitor)
+{
+	for (int i = 0; i < 2; i++) {
+		struct report *report = &monitor->report[i];
+
+		report->socket = calloc(fleet_lanes(monitor->fleet) + 1U, sizeof(*report->socket));
+		report->program =
+			calloc(fleet_ports(monitor->fleet) + 1U, sizeof(*report->program));
+		report->worker =
+			calloc(fleet_workers(monitor->fleet) + 1U, sizeof(*report->worker));
+		if (report->socket && report->program && report->worker)
+			continue;
+		free_reports(monitor);
+		log_error("no memory for reports: " ERR_FORMAT, ERR_ARGS(ENOMEM));
+		return -ENOMEM;
+	}
+	return 0;
+}
+
+int monitor_open(struct monitor *monitor, struct fleet *fleet, const struct conf *conf)
+{
 	int err;
 
 	*monitor = (struct monitor){
 		.conf = conf,
-		.forwarder = forwarder,
+		.fleet = fleet,
 		.output.fd = STDOUT_FILENO,
 	};
 	err = irq_find(&monitor->irq, conf->irq_string);
-	for (int i = 0; !err && i < 2; i++) {
-		struct report *report = &monitor->report[i];
+	return err ? err : make_reports(monitor);
+}
 
-		report->socket =
-			calloc((size_t)workers * forwarder->ports, sizeof(*report->socket));
-		report->program = calloc(forwarder->ports, sizeof(*report->program));
-		report->worker = calloc(workers, sizeof(*report->worker));
-		if (report->socket && report->program && report->worker)
-			continue;
-		err = -ENOMEM;
-		log_error("no memory for reports: " ERR_FORMAT, ERR_ARGS(err));
-	}
+int monitor_change(struct monitor *monitor, const struct conf *conf)
+{
+	int err;
+
+	monitor->conf = conf;
+	free_reports(monitor);
+	err = make_reports(monitor);
+	/* Twice, so that the one before is of what runs now. */
+	for (int i = 0; !err && i < 2; i++)
+		(void)monitor_collect(monitor, false);
 	return err;
 }
 
@@ -54,20 +84,22 @@ static void read_socket(struct forwarder *forwarder, struct lane *lane, unsigned
 			!xsk_has_napi(&lane->xsk);
 }
 
-static void collect_sockets(struct forwarder *forwarder, struct report *report, unsigned worker)
+/* `first`: where the forwarder's workers begin in the report. */
+static void collect_sockets(struct forwarder *forwarder, struct report *report, unsigned first,
+			    unsigned index)
 {
-	const struct worker_counts *counts = &report->worker[worker].counts;
+	struct report_worker *worker = &report->worker[first + index];
 
-	for (unsigned i = 0; i < counts->queues; i++) {
-		struct lane *lane = forwarder_lane(forwarder, worker, i);
-		struct queue_counts *queue = &report->worker[worker].counts.queue[i];
+	for (unsigned i = 0; i < worker->counts.queues; i++) {
+		struct lane *lane = forwarder_lane(forwarder, index, i);
+		struct queue_counts *queue = &worker->counts.queue[i];
 		const struct port *port = &forwarder->port[i];
 		enum report_busy_poll busy_poll = REPORT_BUSY_POLL_OFF;
 
 		if (!lane->made)
 			continue;
-		read_socket(forwarder, lane, worker, i, queue);
-		if (report->worker[worker].fresh)
+		read_socket(forwarder, lane, index, i, queue);
+		if (worker->fresh)
 			queue_counts_refused(queue);
 		if (forwarder->conf->busy_poll)
 			busy_poll = lane->no_napi ? REPORT_BUSY_POLL_NOT_EFFECTIVE :
@@ -77,12 +109,13 @@ static void collect_sockets(struct forwarder *forwarder, struct report *report, 
 			.port = port->conf->name,
 			.forward = forwarder->conf->name,
 			.mode = forwarder->mode,
-			.queue = forwarder->worker[worker]->number,
-			.worker = worker,
+			.queue = forwarder->worker[index]->number,
+			.worker = first + index,
 			.native = port->prog.native,
 			.zero_copy = lane->xsk.zero_copy,
 			.need_wakeup = lane->xsk.need_wakeup,
-			.poll = forwarder->worker[worker]->poll,
+			.poll = forwarder->conf->poll,
+			.frags = forwarder->conf->frags,
 			.busy_poll = busy_poll,
 			.counts = queue,
 			.stats = lane->stats,
@@ -90,32 +123,29 @@ static void collect_sockets(struct forwarder *forwarder, struct report *report, 
 	}
 }
 
-static void collect_programs(struct monitor *monitor, struct report *report, bool final)
+static void collect_program(struct report *report, const struct report *before,
+			    const struct port *port, bool final)
 {
-	struct forwarder *forwarder = monitor->forwarder;
-	const struct report *before = &monitor->report[!monitor->newest];
+	struct report_program *program = &report->program[report->programs];
+	const struct report_program *last = &before->program[report->programs];
+	struct prog_counts counts = { last->seen, last->passed };
 
-	for (unsigned i = 0; i < forwarder->ports; i++) {
-		struct report_program *program = &report->program[i];
-		struct prog_counts counts = { before->program[i].seen, before->program[i].passed };
-
-		(void)prog_counts(&forwarder->port[i].prog, &counts);
-		program->interface = forwarder->port[i].netdev.name;
-		program->seen = counts.seen;
-		program->passed = counts.passed;
-		program->unexplained = report_unexplained(
-			report, program, final ? counts.seen : before->program[i].seen);
-		/* What a worker that is kept off its CPU has received is not known: judge next time. */
-		if (!report->current)
-			program->unexplained = before->program[i].unexplained;
-	}
-	report->programs = forwarder->ports;
+	report->programs++;
+	(void)prog_counts(&port->prog, &counts);
+	program->interface = port->netdev.name;
+	program->seen = counts.seen;
+	program->passed = counts.passed;
+	program->unexplained =
+		report_unexplained(report, program, final ? counts.seen : last->seen);
+	/* What a worker that is kept off its CPU has received is not known: judge next time. */
+	if (!report->current)
+		program->unexplained = last->unexplained;
 }
 
-static void warn_of_port(struct forwarder *forwarder, const struct report *report, unsigned index)
+static void warn_of_port(const struct forwarder *forwarder, struct port *port,
+			 const struct report *report, uint64_t unexplained)
 {
-	struct port *port = &forwarder->port[index];
-	uint64_t unexplained = report->program[index].unexplained, partial = 0, oversize = 0;
+	uint64_t partial = 0, oversize = 0;
 	bool no_napi = false;
 
 	for (unsigned i = 0; i < report->sockets; i++) {
@@ -124,7 +154,7 @@ static void warn_of_port(struct forwarder *forwarder, const struct report *repor
 		if (socket->interface != port->netdev.name)
 			continue;
 		partial += socket->counts->partial_checksums;
-		oversize += report_oversize(report, socket);
+		oversize += report_oversize(socket);
 		no_napi = no_napi || socket->busy_poll == REPORT_BUSY_POLL_NOT_EFFECTIVE;
 	}
 	if (unexplained && !port->said_unexplained)
@@ -152,44 +182,84 @@ static void warn_of_port(struct forwarder *forwarder, const struct report *repor
 static void describe_worker(const struct forwarder *forwarder, struct report_worker *report,
 			    const struct worker *worker)
 {
-	report->forward = forwarder->conf->name;
+	const struct conf_forward *conf = forwarder->conf;
+
+	report->forward = conf->name;
 	report->mode = forwarder->mode;
 	report->cpu = worker->cpu;
-	report->wait = worker->busy_poll ? REPORT_WAIT_BUSY_POLL :
-		       worker->poll	 ? REPORT_WAIT_POLL :
-					   REPORT_WAIT_SPIN;
+	report->wait = conf->busy_poll ? REPORT_WAIT_BUSY_POLL :
+		       conf->poll      ? REPORT_WAIT_POLL :
+					 REPORT_WAIT_SPIN;
+}
+
+static void ask_workers(const struct fleet *fleet)
+{
+	for (unsigned i = 0; i < fleet->forwards; i++) {
+		for (unsigned j = 0; j < fleet->forward[i]->workers; j++)
+			worker_ask(fleet->forward[i]->worker[j]);
+	}
+}
+
+static void collect_workers(const struct forwarder *forwarder, struct report *report,
+			    const struct report *before, uint64_t deadline_ns)
+{
+	for (unsigned i = 0; i < forwarder->workers; i++) {
+		struct report_worker *worker = &report->worker[report->workers];
+		int err = worker_read(forwarder->worker[i], &worker->counts, deadline_ns);
+
+		if (err == -EBUSY)
+			worker->counts = before->worker[report->workers].counts;
+		worker->fresh = err != -EBUSY;
+		if (err)
+			report->current = false;
+		describe_worker(forwarder, worker, forwarder->worker[i]);
+		report->workers++;
+	}
+}
+
+static void collect_all_sockets(const struct fleet *fleet, struct report *report)
+{
+	unsigned first = 0;
+
+	for (unsigned i = 0; i < fleet->forwards; i++) {
+		for (unsigned j = 0; j < fleet->forward[i]->workers; j++)
+			collect_sockets(fleet->forward[i], report, first, j);
+		first += fleet->forward[i]->workers;
+	}
+}
+
+static void collect_programs(const struct fleet *fleet, struct report *report,
+			     const struct report *before, bool final)
+{
+	for (unsigned i = 0; i < fleet->forwards; i++) {
+		struct forwarder *forwarder = fleet->forward[i];
+
+		for (unsigned j = 0; j < forwarder->ports; j++) {
+			struct port *port = &forwarder->port[j];
+
+			collect_program(report, before, port, final);
+			warn_of_port(forwarder, port, report,
+				     report->program[report->programs - 1].unexplained);
+		}
+	}
 }
 
 struct report *monitor_collect(struct monitor *monitor, bool final)
 {
-	struct forwarder *forwarder = monitor->forwarder;
+	const struct fleet *fleet = monitor->fleet;
 	struct report *report = &monitor->report[!monitor->newest];
 	const struct report *before = &monitor->report[monitor->newest];
 	uint64_t now_ns, deadline_ns;
 
 	monitor->newest = !monitor->newest;
 	report->current = true;
-	for (unsigned i = 0; i < forwarder->workers; i++)
-		worker_ask(forwarder->worker[i]);
-	report->sockets = 0;
+	report->workers = report->sockets = report->programs = 0;
+	ask_workers(fleet);
 	deadline_ns = clock_now_ns() + WORKER_ANSWER_MS * NSEC_PER_MSEC;
-	for (unsigned i = 0; i < forwarder->workers; i++) {
-		int err = worker_read(forwarder->worker[i], &report->worker[i].counts, deadline_ns);
-
-		if (err == -EBUSY)
-			report->worker[i].counts = before->worker[i].counts;
-		report->worker[i].fresh = err != -EBUSY;
-		if (err)
-			report->current = false;
-		describe_worker(forwarder, &report->worker[i], forwarder->worker[i]);
-	}
-	for (unsigned i = 0; i < forwarder->workers; i++)
-		collect_sockets(forwarder, report, i);
-	report->workers = forwarder->workers;
-	report->frags = forwarder->conf->frags;
-	collect_programs(monitor, report, final);
-	for (unsigned i = 0; i < forwarder->ports; i++)
-		warn_of_port(forwarder, report, i);
+	for (unsigned i = 0; i < fleet->forwards; i++)
+		collect_workers(fleet->forward[i], report, before, deadline_ns);
+	collect_all_sockets(fleet, report);
+	collect_programs(fleet, report, before, final);
 	report->extra_stats = monitor->conf->extra_stats;
 	report->app_stats = monitor->conf->app_stats;
 	report->irq = monitor->conf->irq_string[0];
@@ -244,10 +314,6 @@ void monitor_close(struct monitor *monitor)
 	if (monitor->output.skipped)
 		log_warning("%llu reports were skipped: nobody reads standard output",
 			    (unsigned long long)monitor->output.skipped);
-	for (int i = 0; i < 2; i++) {
-		free(monitor->report[i].socket);
-		free(monitor->report[i].program);
-		free(monitor->report[i].worker);
-	}
+	free_reports(monitor);
 	output_fini(&monitor->output);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Watches a forwarder: reports on standard output, and one warning each for what an operator should
+ * Watches the fleet: reports on standard output, and one warning each for what an operator should
  * know. Main thread.
  */
 #pragma once
@@ -8,12 +8,12 @@
 #include "ctl/irq.h"
 #include "ctl/output.h"
 #include "ctl/report.h"
-#include "forwarder.h"
+#include "fleet.h"
 
 struct monitor {
-	const struct conf *conf;     /* borrowed */
-	struct forwarder *forwarder; /* borrowed; what was said of its ports is noted there */
-	struct report report[2];     /* the newest and the one before */
+	const struct conf *conf; /* borrowed */
+	struct fleet *fleet;	 /* borrowed; what was said of its ports is noted there */
+	struct report report[2]; /* the newest and the one before */
 	unsigned newest;
 	struct output output; /* standard output */
 	struct irq irq;	      /* -I */
@@ -22,7 +22,11 @@ struct monitor {
 };
 
 /* Prepares for a forwarder whose forwarder_init() succeeded. Returns 0, or -errno after a message. */
-int monitor_open(struct monitor *monitor, struct forwarder *forwarder, const struct conf *conf);
+int monitor_open(struct monitor *monitor, struct fleet *fleet, const struct conf *conf);
+
+/* The fleet has changed: rates count from now on. Returns 0, or -errno after a message, and then there are no
+ * reports any more. */
+int monitor_change(struct monitor *monitor, const struct conf *conf);
 
 /* Rates and times count from here on. */
 void monitor_start(struct monitor *monitor);

@@ -20,11 +20,17 @@
 static void facts(void *context, struct control_facts *facts)
 {
 	const struct operators *operators = context;
+	uint64_t now_ns = clock_now_ns();
 
 	*facts = (struct control_facts){
 		.state = "running",
 		.version = MILLRACE_VERSION,
-		.uptime_ns = clock_now_ns() - operators->opened_ns,
+		.configuration = operators->path,
+		.uptime_ns = now_ns - operators->opened_ns,
+		.generation = operators->generation,
+		.reloaded = operators->reloaded_ns,
+		.reload_age_ns = now_ns - operators->reloaded_ns,
+		.reload_errors = operators->reload_errors,
 	};
 }
 
@@ -51,18 +57,23 @@ static void describe_port(const struct port *port, struct report_port *report)
 	};
 }
 
+static void describe_next(const struct port *port, void *context)
+{
+	struct operators *operators = context;
+
+	describe_port(port, &operators->port[operators->report->ports++]);
+}
+
 static const struct report *collect(void *context)
 {
 	struct operators *operators = context;
-	const struct forwarder *forwarder = operators->forwarder;
 
 	if (operators->collected_ns && clock_now_ns() - operators->collected_ns < FRESH_NS)
 		return operators->report;
 	operators->report = monitor_collect(&operators->monitor, false);
-	for (unsigned i = 0; i < forwarder->ports; i++)
-		describe_port(&forwarder->port[i], &operators->port[i]);
 	operators->report->port = operators->port;
-	operators->report->ports = forwarder->ports;
+	operators->report->ports = 0;
+	fleet_each_port(operators->fleet, describe_next, operators);
 	operators->collected_ns = clock_now_ns();
 	return operators->report;
 }
@@ -77,7 +88,7 @@ static char *show_plan(const struct operators *operators,
 
 	if (!out)
 		return NULL;
-	err = show(out, operators->plan);
+	err = show(out, operators->fleet->plan);
 	if (!fclose(out) && !err)
 		return text;
 	free(text);
@@ -98,46 +109,52 @@ static char *show_plan_text(void *context)
 	return show_plan(context, plan_text);
 }
 
-static int reload(void *context, json_t *errors)
+/* What a reload says, for who asked for it. */
+struct complaints {
+	json_t *errors; /* NULL: nobody asks */
+	unsigned count;
+};
+
+static bool note_complaint(enum log_level level, const char *text, void *context)
 {
-	(void)context;
-	json_array_append_new(
-		errors, json_string("millraced runs from flags: there is no configuration file to "
-				    "read again; start it anew"));
-	return -EINVAL;
+	struct complaints *complaints = context;
+
+	if (level != LOG_LEVEL_ERROR)
+		return false;
+	complaints->count++;
+	if (complaints->errors)
+		json_array_append_new(complaints->errors, json_text(text));
+	return false; /* it goes to the log as well */
 }
 
-static struct port *find_port(const struct operators *operators, const char *name)
+static int try_reload(struct operators *operators, json_t *errors)
 {
-	struct forwarder *forwarder = operators->forwarder;
-
-	for (unsigned i = 0; i < forwarder->ports; i++) {
-		if (!strcmp(forwarder->port[i].conf->name, name))
-			return &forwarder->port[i];
-	}
-	return NULL;
-}
-
-/* A port that was promiscuous once keeps its socket, with which it can be so again without privilege. */
-static int make_promiscuous(struct port *port, bool on)
-{
+	struct complaints complaints = { .errors = errors };
 	int err;
 
-	if (port->promiscuous_fd > 0) {
-		err = netdev_promiscuous(port->promiscuous_fd, port->netdev.ifindex, on);
-	} else {
-		port->promiscuous_fd = opener_promiscuous(port->netdev.name, port->netdev.ifindex);
-		err = port->promiscuous_fd < 0 ? port->promiscuous_fd : 0;
-	}
-	if (!err)
-		port->promiscuous = on;
+	log_capture(note_complaint, &complaints);
+	err = operators->reload(operators->daemon);
+	log_capture(NULL, NULL);
+	operators->reloaded_ns = clock_now_ns();
+	operators->reload_errors = complaints.count;
+	operators->generation += !err;
 	return err;
+}
+
+static int reload(void *context, json_t *errors)
+{
+	return try_reload(context, errors);
+}
+
+int operators_reload(struct operators *operators)
+{
+	return try_reload(operators, NULL);
 }
 
 static int set_promiscuous(void *context, const char *name, bool on, char *error, size_t error_size)
 {
 	struct operators *operators = context;
-	struct port *port = find_port(operators, name);
+	struct port *port = fleet_port(operators->fleet, name);
 	int err = 0;
 
 	if (!port) {
@@ -147,7 +164,7 @@ static int set_promiscuous(void *context, const char *name, bool on, char *error
 		return -ENOENT;
 	}
 	if (port->promiscuous != on)
-		err = make_promiscuous(port, on);
+		err = forwarder_set_promiscuous(port, on);
 	if (err) {
 		snprintf(error, error_size,
 			 "port %s: promiscuous mode cannot be switched %s: " ERR_FORMAT "%s", name,
@@ -172,31 +189,55 @@ static const struct control_ops ops = {
 	.set_promiscuous = set_promiscuous,
 };
 
-int operators_open(struct operators *operators, struct forwarder *forwarder,
-		   const struct conf *conf, const struct plan *plan)
+int operators_open(struct operators *operators, const struct conf *conf,
+		   const struct daemon_file *file)
 {
 	const struct control_opts opts = {
 		.path = conf->control_socket,
 		.group = conf->control_group,
 		.answerer = { &ops, operators },
 	};
-	int err;
 
-	*operators = (struct operators){ .forwarder = forwarder,
-					 .plan = plan,
-					 .opened_ns = clock_now_ns() };
-	if (!opts.path[0])
-		return 0;
-	err = monitor_open(&operators->monitor, forwarder, conf);
-	return err ? err : control_open(&operators->control, &opts);
+	operators->opened_ns = clock_now_ns();
+	operators->path = file ? file->path : NULL;
+	return opts.path[0] ? control_open(&operators->control, &opts) : 0;
 }
 
-int operators_start(struct operators *operators, sd_event *loop)
+static int make_ports(struct operators *operators)
 {
+	free(operators->port);
+	operators->port = calloc(fleet_ports(operators->fleet) + 1U, sizeof(*operators->port));
+	if (operators->port)
+		return 0;
+	log_error("no memory to answer operators with");
+	return -ENOMEM;
+}
+
+int operators_start(struct operators *operators, struct fleet *fleet, sd_event *loop)
+{
+	int err;
+
+	operators->fleet = fleet;
 	if (!operators->control)
 		return 0;
+	err = monitor_open(&operators->monitor, fleet, fleet->conf);
+	if (!err)
+		err = make_ports(operators);
+	if (err)
+		return err;
 	monitor_start(&operators->monitor);
 	return control_start(operators->control, loop);
+}
+
+int operators_change(struct operators *operators, const struct conf *conf)
+{
+	int err;
+
+	operators->collected_ns = 0;
+	if (!operators->control)
+		return 0;
+	err = monitor_change(&operators->monitor, conf);
+	return err ? err : make_ports(operators);
 }
 
 void operators_close(struct operators *operators)
@@ -205,4 +246,6 @@ void operators_close(struct operators *operators)
 	operators->control = NULL;
 	monitor_close(&operators->monitor);
 	operators->monitor = (struct monitor){ 0 };
+	free(operators->port);
+	operators->port = NULL;
 }

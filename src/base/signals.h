@@ -12,12 +12,13 @@ static inline void signals_end_set(sigset_t *set)
 	sigaddset(set, SIGTERM);
 }
 
-/* Blocks SIGINT and SIGTERM for this thread and those it starts. */
+/* Blocks SIGINT, SIGTERM and SIGHUP for this thread and those it starts. */
 static inline void signals_block(void)
 {
 	sigset_t set;
 
 	signals_end_set(&set);
+	sigaddset(&set, SIGHUP);
 	pthread_sigmask(SIG_BLOCK, &set, NULL);
 }
 

@@ -172,9 +172,9 @@ static json_t *kicks_json(const struct queue_counts *counts)
 }
 
 /* As a row of the report on standard output, and what tells forwards apart. */
-static json_t *socket_json(const struct report *report, const struct report_socket *socket)
+static json_t *socket_json(const struct report_socket *socket)
 {
-	json_t *object = json_object(), *counts = report_socket_json(report, socket);
+	json_t *object = json_object(), *counts = report_socket_json(socket);
 
 	json_object_set_new(object, "port", json_text(socket->port));
 	json_object_set_new(object, "forward", json_text(socket->forward));
@@ -227,7 +227,7 @@ json_t *answer_stats_json(const struct report *report)
 	json_t *root = json_object(), *sockets = json_array(), *programs = json_array();
 
 	for (unsigned i = 0; i < report->sockets; i++)
-		json_array_append_new(sockets, socket_json(report, &report->socket[i]));
+		json_array_append_new(sockets, socket_json(&report->socket[i]));
 	for (unsigned i = 0; i < report->programs; i++)
 		json_array_append_new(programs, report_program_json(&report->program[i]));
 	json_object_set_new(root, "seconds", seconds_json(report->elapsed_ns));

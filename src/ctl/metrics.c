@@ -173,7 +173,7 @@ static void print_computed(FILE *out, const struct report *report)
 	for (unsigned i = 0; i < report->sockets; i++) {
 		fprintf(out, "%s{", oversize.name);
 		print_socket_labels(out, &report->socket[i]);
-		fprintf(out, "} %" PRIu64 "\n", report_oversize(report, &report->socket[i]));
+		fprintf(out, "} %" PRIu64 "\n", report_oversize(&report->socket[i]));
 	}
 }
 

@@ -63,11 +63,11 @@ uint64_t report_unexplained(const struct report *report, const struct report_pro
 	return seen_before > explained ? seen_before - explained : 0;
 }
 
-uint64_t report_oversize(const struct report *report, const struct report_socket *socket)
+uint64_t report_oversize(const struct report_socket *socket)
 {
 	const struct xsk_stats *stats = &socket->stats;
 
-	if (socket->zero_copy || report->frags ||
+	if (socket->zero_copy || socket->frags ||
 	    stats->rx_dropped < stats->rx_fill_ring_empty_descs)
 		return 0;
 	return stats->rx_dropped - stats->rx_fill_ring_empty_descs;

@@ -25,6 +25,7 @@ struct report_socket {
 	unsigned queue;
 	unsigned worker;			   /* index in report.worker */
 	bool native, zero_copy, need_wakeup, poll; /* as they are, not as asked */
+	bool frags;				   /* a packet may take several descriptors */
 	enum report_busy_poll busy_poll;
 	const struct queue_counts *counts;
 	struct xsk_stats stats;
@@ -71,7 +72,7 @@ struct report_worker {
 	const struct mode *mode;
 	unsigned cpu;
 	enum report_wait wait;
-	bool fresh;	    /* counts are not those of the report before */
+	bool fresh; /* counts are not those of the report before */
 	struct worker_counts counts;
 };
 
@@ -79,7 +80,6 @@ struct report {
 	uint64_t elapsed_ns;  /* since start */
 	uint64_t interval_ns; /* since the previous report */
 	bool current;	      /* every worker's counts are of now */
-	bool frags;	      /* a packet may take several descriptors */
 	bool extra_stats;     /* rows of the sockets' own statistics are wanted */
 	bool app_stats;	      /* rows of calls and cycles are wanted */
 	bool irq;	      /* irqs counts an interrupt */
@@ -112,7 +112,7 @@ uint64_t report_unexplained(const struct report *report, const struct report_pro
  * only; in copy mode without multi-buffer every other frame in there met an empty fill ring and is
  * counted for that too. Elsewhere it cannot be told: 0.
  */
-uint64_t report_oversize(const struct report *report, const struct report_socket *socket);
+uint64_t report_oversize(const struct report_socket *socket);
 
 /* The cycles of all workers together: the least, the sum, the most. period_ns is 0 if none has any. */
 struct cycle_counts report_cycle(const struct report *report);

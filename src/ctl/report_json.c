@@ -55,7 +55,7 @@ static json_t *cycle_json(const struct cycle_counts *cycle)
 	return object;
 }
 
-json_t *report_socket_json(const struct report *report, const struct report_socket *socket)
+json_t *report_socket_json(const struct report_socket *socket)
 {
 	const struct queue_counts *counts = socket->counts;
 	const struct xsk_stats *stats = &socket->stats;
@@ -84,7 +84,7 @@ json_t *report_socket_json(const struct report *report, const struct report_sock
 	json_object_set_new(object, "rx_fill_ring_empty_descs",
 			    json_count(stats->rx_fill_ring_empty_descs));
 	json_object_set_new(object, "tx_ring_empty_descs", json_count(stats->tx_ring_empty_descs));
-	json_object_set_new(object, "oversize", json_count(report_oversize(report, socket)));
+	json_object_set_new(object, "oversize", json_count(report_oversize(socket)));
 	json_object_set_new(object, "calls", calls_json(counts));
 	json_object_set_new(object, "fill", json_count(counts->fill));
 	json_object_set_new(object, "rx", json_count(counts->rx));
@@ -132,7 +132,7 @@ int report_json(FILE *out, const struct report *report)
 	json_object_set_new(root, "seconds",
 			    json_real((double)report->elapsed_ns / (double)NSEC_PER_SEC));
 	for (unsigned i = 0; i < report->sockets; i++)
-		json_array_append_new(sockets, report_socket_json(report, &report->socket[i]));
+		json_array_append_new(sockets, report_socket_json(&report->socket[i]));
 	for (unsigned i = 0; i < report->programs; i++)
 		json_array_append_new(programs, report_program_json(&report->program[i]));
 	for (unsigned i = 0; i < report->workers; i++)

@@ -19,6 +19,6 @@ static inline json_t *json_count(uint64_t value)
 json_t *json_text(const char *text);
 
 /* A row of sockets[], programs[], workers[], see docs/report-json.md. */
-json_t *report_socket_json(const struct report *report, const struct report_socket *socket);
+json_t *report_socket_json(const struct report_socket *socket);
 json_t *report_program_json(const struct report_program *program);
 json_t *report_worker_json(const struct report_worker *worker);

@@ -101,7 +101,7 @@ static void socket_rows(const struct rows *rows, const struct report *report, un
 	fprintf(rows->out, "\n sock%u@%s:%u %s %s%s\n", i, now->interface, now->queue,
 		now->mode->row_name, now->native ? "xdp-drv " : "xdp-skb ",
 		now->poll ? "poll() " : "");
-	if (report->frags)
+	if (now->frags)
 		frag_rows(rows, now->counts, before->counts);
 	else
 		packet_rows(rows, now->counts, before->counts);

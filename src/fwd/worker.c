@@ -295,6 +295,21 @@ void worker_set_params(struct worker *worker, const struct worker_params *params
 		take_up_params(worker);
 }
 
+int worker_move(struct worker *worker, unsigned cpu)
+{
+	cpu_set_t cpus;
+	int err;
+
+	if (worker->cpu == cpu)
+		return 0;
+	CPU_ZERO(&cpus);
+	CPU_SET(cpu, &cpus);
+	err = worker->running ? pthread_setaffinity_np(worker->thread, sizeof(cpus), &cpus) : 0;
+	if (!err)
+		worker->cpu = cpu;
+	return -err;
+}
+
 int worker_park(struct worker *worker, uint64_t deadline_ns)
 {
 	if (!worker->running)
@@ -478,7 +493,9 @@ void worker_check_done(struct worker *worker)
 	}
 	if (completions_may_come(worker))
 		return;
-	worker->done = write(worker->done_fd, &one, sizeof(one)) == sizeof(one);
+	store_relaxed(&worker->done, true); /* what it did is read after its end */
+	if (write(worker->done_fd, &one, sizeof(one)) < 0)
+		return; /* others' writes have filled it: somebody is told */
 }
 
 void worker_wait_due(struct worker *worker)

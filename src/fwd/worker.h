@@ -233,6 +233,15 @@ void worker_refused(struct worker *worker, unsigned port, uint64_t refused);
 void worker_set_params(struct worker *worker, const struct worker_params *params);
 int worker_await(const struct worker *worker, uint64_t deadline_ns);
 
+/* Pins the thread to another CPU. Main thread. Returns 0 or -errno: -EINVAL for one that is none of ours. */
+int worker_move(struct worker *worker, unsigned cpu);
+
+/* True once a finite job was sent and completed, or given up. Any thread. */
+static inline bool worker_is_done(const struct worker *worker)
+{
+	return load_relaxed(&worker->done);
+}
+
 /* Tells the thread to drain and end, without waiting for it. Main thread. */
 void worker_stop(struct worker *worker);
 

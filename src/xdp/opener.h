@@ -57,7 +57,7 @@ void opener_lost(void);
  * refused with -EACCES, one that is no more with -ENODEV; both after a message.
  */
 
-/* The helper lists the devices anew; after an error it goes on with those it had. */
+/* The helper lists the devices again, and may touch those that are new as well as those it listed before. */
 int opener_refresh(void);
 
 /* Says which capabilities are missing, all of them in one message, and whether this kernel and sandbox

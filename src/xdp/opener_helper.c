@@ -62,8 +62,13 @@ struct serving {
 
 int opener_devices_add(struct opener_devices *devices, const char *name)
 {
-	void *grown = reallocarray(devices->name, devices->count + 1, sizeof(*devices->name));
+	void *grown;
 
+	for (unsigned i = 0; i < devices->count; i++) {
+		if (!strcmp(devices->name[i], name))
+			return 0;
+	}
+	grown = reallocarray(devices->name, devices->count + 1, sizeof(*devices->name));
 	if (!grown)
 		return -ENOMEM;
 	devices->name = grown;
@@ -168,16 +173,9 @@ static int serve_check(struct serving *serving)
 static int serve_refresh(struct serving *serving)
 {
 	struct helper *helper = serving->helper;
-	struct opener_devices fresh = { 0 };
-	int err = helper->opts->list_devices(helper->opts->context, &fresh);
 
-	if (err) {
-		free(fresh.name);
-		return err;
-	}
-	free(helper->devices.name);
-	helper->devices = fresh;
-	return 0;
+	/* Those from before stay: a reload that fails goes back to them. */
+	return helper->opts->list_devices(helper->opts->context, &helper->devices);
 }
 
 static int serve_memlock(struct serving *serving)

@@ -134,6 +134,16 @@ bool xsk_has_napi(const struct xsk *xsk)
 	return !getsockopt(xsk->fd, SOL_SOCKET, SO_INCOMING_NAPI_ID, &id, &len) && id;
 }
 
+int xsk_no_busy_poll(const struct xsk *xsk)
+{
+	const int off = 0;
+
+	if (setsockopt(xsk->fd, SOL_SOCKET, SO_PREFER_BUSY_POLL, &off, sizeof(off)) ||
+	    setsockopt(xsk->fd, SOL_SOCKET, SO_BUSY_POLL, &off, sizeof(off)))
+		return -errno;
+	return 0;
+}
+
 void xsk_close(struct xsk *xsk)
 {
 	for (int i = 0; i < XSK_RINGS; i++) {

@@ -74,6 +74,9 @@ int xsk_stats(const struct xsk *xsk, struct xsk_stats *stats);
  * and never in skb mode on a device without one. Main thread. */
 bool xsk_has_napi(const struct xsk *xsk);
 
+/* Ends busy polling of the socket, which needs no privilege. Returns 0 or -errno. Main thread. */
+int xsk_no_busy_poll(const struct xsk *xsk);
+
 /* Unmaps and closes; a zeroed or half-open socket is fine. What it was (zero_copy, need_wakeup) can
  * still be read. The UMEM's frames are the caller's. Main thread. */
 void xsk_close(struct xsk *xsk);
