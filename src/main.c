@@ -10,6 +10,7 @@
 #include "base/log.h"
 #include "base/signals.h"
 #include "conf/options.h"
+#include "conf/print.h"
 #include "daemon.h"
 #include "version.h"
 
@@ -44,10 +45,73 @@ static int finish_output(void)
 	return EXIT_FAILURE;
 }
 
+/* What a file has wrong with it, line by line. */
+static void say_findings(const struct diag *diag)
+{
+	for (unsigned i = 0; i < diag->count; i++) {
+		char text[2 * DIAG_TEXT_SIZE];
+
+		log_write(diag->lines[i].warning ? LOG_LEVEL_WARNING : LOG_LEVEL_ERROR, "%s",
+			  diag_print(diag, i, text, sizeof(text)));
+	}
+	if (diag_more(diag))
+		log_error("%s: and %u more", diag->file, diag_more(diag));
+}
+
+/* Reads the configuration file, if there is one. Returns 0, or -errno after messages. */
+static int load(const struct options *options, struct conf *conf)
+{
+	struct diag diag = { 0 };
+	int err;
+
+	if (!options->file)
+		return 0;
+	err = options_load(options, conf, &diag);
+	say_findings(&diag);
+	diag_fini(&diag);
+	return err;
+}
+
+static int check(const struct options *options, const struct conf *conf)
+{
+	printf("%s: correct; %u port%s, %u forward%s\n", options->file, conf->ports,
+	       conf->ports == 1 ? "" : "s", conf->forwards, conf->forwards == 1 ? "" : "s");
+	return finish_output();
+}
+
+static int print_config(const struct conf *conf)
+{
+	fputs("# ", stdout);
+	if (!conf_print_flags(stdout, conf))
+		fputs("no flags say this: they know one forward, whose ports are all alike",
+		      stdout);
+	putchar('\n');
+	conf_print(stdout, conf);
+	return finish_output();
+}
+
+/* Does with the conf what the command line asked for. */
+static int act(const struct options *options, const struct conf *conf)
+{
+	switch (options->action) {
+	case ACTION_CHECK:
+		return check(options, conf);
+	case ACTION_PRINT:
+		return print_config(conf);
+	case ACTION_PLAN:
+	case ACTION_PLAN_JSON:
+		log_error("--plan: this build plans nothing");
+		return EXIT_USAGE;
+	case ACTION_RUN:
+		break;
+	}
+	return daemon_run(conf);
+}
+
 int main(int argc, char **argv)
 {
+	static struct options options;
 	static struct conf conf;
-	char error[512];
 	int status;
 
 	signals_block();
@@ -55,20 +119,23 @@ int main(int argc, char **argv)
 	open_standard_fds();
 	/* NOLINTNEXTLINE(concurrency-mt-unsafe): the only thread so far */
 	setlocale(LC_ALL, "");
-	switch (options_parse(argc, argv, &conf, error, sizeof(error))) {
+	switch (options_parse(argc, argv, &options, &conf)) {
 	case OPTIONS_HELP:
 		options_help(stdout);
+		return finish_output();
+	case OPTIONS_HELP_CONFIG:
+		options_help_config(stdout);
 		return finish_output();
 	case OPTIONS_VERSION:
 		puts("millraced " MILLRACE_VERSION);
 		return finish_output();
 	case OPTIONS_WRONG:
-		log_error("%s", error);
+		log_error("%s", options.error);
 		return EXIT_USAGE;
 	case OPTIONS_RUN:
 		break;
 	}
-	status = daemon_run(&conf);
+	status = load(&options, &conf) ? EXIT_USAGE : act(&options, &conf);
 	conf_fini(&conf);
 	return status;
 }
