@@ -392,7 +392,7 @@ static void advise(const struct forwarder *forwarder)
 {
 	const struct conf_tx *tx = &forwarder->conf->tx;
 
-	if (tx->size_raised)
+	if (tx->size_asked)
 		log_warning("frames are sent with %u bytes, FCS included, for no less holds their "
 			    "headers",
 			    tx->size_min);

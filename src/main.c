@@ -10,7 +10,9 @@
 #include "base/log.h"
 #include "base/signals.h"
 #include "conf/options.h"
+#include "conf/print.h"
 #include "daemon.h"
+#include "planner.h"
 #include "version.h"
 
 #define EXIT_USAGE 2
@@ -44,10 +46,105 @@ static int finish_output(void)
 	return EXIT_FAILURE;
 }
 
+/* What a file has wrong with it, line by line. */
+static void say_findings(const struct diag *diag)
+{
+	for (unsigned i = 0; i < diag->count; i++) {
+		char text[2 * DIAG_TEXT_SIZE];
+
+		log_write(diag->lines[i].warning ? LOG_LEVEL_WARNING : LOG_LEVEL_ERROR, "%s",
+			  diag_print(diag, i, text, sizeof(text)));
+	}
+	if (diag_more(diag))
+		log_error("%s: and %u more", diag->file, diag_more(diag));
+}
+
+/* Reads the configuration file, if there is one. Returns 0, or -errno after messages. */
+static int load(const struct options *options, struct conf *conf)
+{
+	struct diag diag = { 0 };
+	int err;
+
+	if (!options->file)
+		return 0;
+	err = options_load(options, conf, &diag);
+	say_findings(&diag);
+	diag_fini(&diag);
+	return err;
+}
+
+static int check(const struct options *options, const struct conf *conf)
+{
+	struct plan *plan = NULL;
+	int err = planner_make(conf, &plan);
+
+	if (!err)
+		err = planner_check(plan);
+	plan_free(plan);
+	if (err)
+		return EXIT_FAILURE;
+	printf("%s: correct; %u port%s, %u forward%s\n", options->file, conf->ports,
+	       conf->ports == 1 ? "" : "s", conf->forwards, conf->forwards == 1 ? "" : "s");
+	return finish_output();
+}
+
+static int print_config(const struct conf *conf)
+{
+	fputs("# ", stdout);
+	if (!conf_print_flags(stdout, conf))
+		fputs("no flags say this: they know one forward, whose ports are all alike",
+		      stdout);
+	putchar('\n');
+	conf_print(stdout, conf);
+	return finish_output();
+}
+
+static int show_plan(const struct conf *conf, bool json)
+{
+	int status = planner_show(conf, stdout, json);
+
+	return status ? status : finish_output();
+}
+
+/* For the daemon, when it is to read the file again. */
+static int load_again(void *context, struct conf *conf)
+{
+	return load(context, conf);
+}
+
+static int run(struct options *options, struct conf *conf)
+{
+	const struct daemon_file file = {
+		.path = options->file,
+		.load = load_again,
+		.context = options,
+	};
+
+	return daemon_run(conf, options->file ? &file : NULL);
+}
+
+/* Does with the conf what the command line asked for. */
+static int act(struct options *options, struct conf *conf)
+{
+	switch (options->action) {
+	case ACTION_CHECK:
+		return check(options, conf);
+	case ACTION_PRINT:
+		return print_config(conf);
+	case ACTION_PLAN:
+		return show_plan(conf, false);
+	case ACTION_PLAN_JSON:
+		return show_plan(conf, true);
+	case ACTION_RUN:
+		break;
+	}
+	return run(options, conf);
+}
+
 int main(int argc, char **argv)
 {
+	static struct options options;
 	static struct conf conf;
-	char error[512];
 	int status;
 
 	signals_block();
@@ -55,20 +152,23 @@ int main(int argc, char **argv)
 	open_standard_fds();
 	/* NOLINTNEXTLINE(concurrency-mt-unsafe): the only thread so far */
 	setlocale(LC_ALL, "");
-	switch (options_parse(argc, argv, &conf, error, sizeof(error))) {
+	switch (options_parse(argc, argv, &options, &conf)) {
 	case OPTIONS_HELP:
 		options_help(stdout);
+		return finish_output();
+	case OPTIONS_HELP_CONFIG:
+		options_help_config(stdout);
 		return finish_output();
 	case OPTIONS_VERSION:
 		puts("millraced " MILLRACE_VERSION);
 		return finish_output();
 	case OPTIONS_WRONG:
-		log_error("%s", error);
+		log_error("%s", options.error);
 		return EXIT_USAGE;
 	case OPTIONS_RUN:
 		break;
 	}
-	status = daemon_run(&conf, NULL);
+	status = load(&options, &conf) ? EXIT_USAGE : act(&options, &conf);
 	conf_fini(&conf);
 	return status;
 }

@@ -16,6 +16,9 @@
 /* Names of forwards, and of the group that may use the control socket. */
 #define CONF_NAME_SIZE 33
 
+/* Characters of a name that a configuration file gives to a port or forward. */
+#define CONF_NAME_MAX 31
+
 /* Path of a UNIX socket (sun_path). */
 #define CONF_PATH_SIZE 108
 
@@ -77,8 +80,8 @@ struct conf_tx {
 		retries; /* seconds to wait for the last completions when all of `count` are sent */
 	enum conf_sizes sizes;
 	unsigned size_min, size_max;
-	bool size_raised; /* a smaller size was asked for than the headers need */
-	uint32_t pattern; /* of the payload, most significant byte first */
+	unsigned size_asked; /* the least, where less was asked for than the headers need; else 0 */
+	uint32_t pattern;    /* of the payload, most significant byte first */
 	bool vlan;
 	unsigned vlan_id, vlan_priority;
 	uint8_t destination[MAC_LEN];
@@ -143,6 +146,18 @@ struct conf {
 	bool json;
 	bool keep_privileges;
 };
+
+/* What is not said otherwise: of a forward, and of a port. `file`: by a file, where a forward sleeps in
+ * poll() and a port has all its queues; flags are xdpsock's, which spins on queue 0. */
+void conf_forward_defaults(struct conf_forward *forward, bool file);
+void conf_port_defaults(struct conf_port *port, bool file);
+
+/* Fills in what follows from the rest: frames_per_queue if it is 0, batch if `batch_given` is not, sizes
+ * below what a generated frame's headers need. `size_given`: a raised size was asked for. */
+void conf_forward_complete(struct conf_forward *forward, bool batch_given, bool size_given);
+
+/* True if it is a name of 1 to max letters, digits, . _ - */
+bool conf_name_valid(const char *name, size_t max);
 
 /* Frees what it owns; a zeroed or finished conf is fine. */
 static inline void conf_fini(struct conf *conf)

@@ -3,531 +3,30 @@
 
 #include <errno.h>
 #include <getopt.h>
-#include <limits.h>
-#include <linux/bpf.h>
-#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/mac.h"
+#include "conf/file.h"
+#include "conf/table.h"
 
-/* Smallest ring: below this a batch of one already fills it and the kernel's own batching of fill
- * entries (it takes up to 16 at a time in zero-copy drivers) stalls. */
-#define RING_SIZE_MIN 16
-/* Largest ring: 2 x 65536 fill entries of 8 bytes are the 1 MiB up to which the kernel's ring
- * allocation is known to succeed on a fragmented host. */
-#define RING_SIZE_MAX 65536
-/* With -F: the kernel delivers a packet whole or not at all, and one of an skb has up to 46 pieces
- * (MAX_SKB_FRAGS, 17 to 45 by its configuration, and the head). */
-#define FRAGS_RING_MIN 64
-#define BATCH_MAX      1024
-#define FRAMES_MAX     (1U << 24)
-#define TX_SIZE_MIN    64
-#define QUEUE_MAX      4095
-#define CPU_MAX	       4095
-#define PRIORITY_MAX   99	    /* of SCHED_FIFO, sched(7) */
-#define VLAN_ID_MAX    4095	    /* 12 bits; 802.1Q keeps 4095 for itself, xdpsock sends it */
-#define VLAN_PRI_MAX   7	    /* 3 bits */
-#define PPS_MAX	       1000000000UL /* one a nanosecond */
-#define CYCLE_MAX_US   3600000000UL /* an hour */
-
-/* More than there are rows; an assertion below the table holds it. */
-#define OPTIONS_MAX 64
-
-struct option_row;
-
-enum scope {
-	SCOPE_RUN,
-	SCOPE_FORWARD,
-	SCOPE_PORT,
-};
-
-/* What the options said, before it is known whether they fit together. */
+/* What the flags said, before it is known whether they fit together. */
 struct parse {
+	struct options *options;
 	struct conf *conf;
 	struct conf_forward *forward; /* the one that flags make */
 	struct conf_port port;	      /* what they say of every interface */
-	char *error;
-	size_t error_size;
-	const struct option_row *mode_row; /* the one of -r -t -l that was given, else NULL */
-	bool given[OPTIONS_MAX];	   /* by row */
-	bool help, version;
-};
-
-struct option_row {
-	char letter;	   /* 0: none */
-	const char *name;  /* long form */
-	const char *alias; /* second long form */
-	const char *value; /* what follows, NULL: a switch */
-	const char *help;
-	int (*apply)(struct parse *parse, const struct option_row *row, const char *value);
-	unsigned long min, max; /* of a number */
-	enum scope scope;	/* what has the member that a plain option sets */
-	size_t field;		/* ... and where */
-	bool generates;		/* is about generated frames: needs -t */
+	struct option_check check;
+	struct diag diag;
+	bool help, help_config, version;
 };
 
 /* Notes the one line that tells what is wrong, and is the error to return. */
-#define fail(parse, ...) (snprintf((parse)->error, (parse)->error_size, __VA_ARGS__), -EINVAL)
+#define fail(parse, ...) (diag_error(&(parse)->diag, 0, __VA_ARGS__), -EINVAL)
 
-static int set_mode(struct parse *parse, const struct option_row *row, enum conf_mode mode)
+static bool given_row(const struct parse *parse, const struct option_row *row)
 {
-	if (parse->mode_row && parse->mode_row != row)
-		return fail(parse, "two modes: give one of -r, -t and -l");
-	parse->mode_row = row;
-	parse->forward->mode = mode;
-	return 0;
+	return parse->options->given[option_index(row)];
 }
-
-static int apply_rxdrop(struct parse *parse, const struct option_row *row, const char *value)
-{
-	(void)value;
-	return set_mode(parse, row, CONF_MODE_RXDROP);
-}
-
-static int apply_txpush(struct parse *parse, const struct option_row *row, const char *value)
-{
-	(void)value;
-	return set_mode(parse, row, CONF_MODE_TXPUSH);
-}
-
-static int apply_l2fwd(struct parse *parse, const struct option_row *row, const char *value)
-{
-	(void)value;
-	return set_mode(parse, row, CONF_MODE_L2FWD);
-}
-
-static int apply_interface(struct parse *parse, const struct option_row *row, const char *value)
-{
-	struct conf *conf = parse->conf;
-	struct conf_port *port;
-
-	(void)row;
-	if (!*value || strlen(value) >= CONF_IFNAME_SIZE)
-		return fail(parse, "-i '%s': an interface name has 1 to %d characters", value,
-			    CONF_IFNAME_SIZE - 1);
-	for (unsigned i = 0; i < conf->ports; i++) {
-		if (!strcmp(conf->port[i].device, value))
-			return fail(parse, "-i %s: given twice; name each interface once", value);
-	}
-	if (conf->ports == CONF_PORTS_MAX)
-		return fail(parse, "-i %s: more than %d interfaces", value, CONF_PORTS_MAX);
-	port = &conf->port[conf->ports++];
-	snprintf(port->name, sizeof(port->name), "%s", value);
-	snprintf(port->device, sizeof(port->device), "%s", value);
-	return 0;
-}
-
-static int apply_list(struct parse *parse, const struct option_row *row, const char *value,
-		      struct number_list *list)
-{
-	switch (number_list_parse(value, (unsigned)row->max, list)) {
-	case 0:
-		return 0;
-	case -ERANGE:
-		return fail(parse, "--%s=%s: numbers go from 0 to %lu, and %d of them at most",
-			    row->name, value, row->max, NUMBER_LIST_MAX);
-	case -EEXIST:
-		return fail(parse, "--%s=%s: a number is given twice", row->name, value);
-	default:
-		return fail(parse, "--%s=%s: not a list of numbers; type for example 0,2-3",
-			    row->name, value);
-	}
-}
-
-static int apply_queue(struct parse *parse, const struct option_row *row, const char *value)
-{
-	parse->port.all_queues = !strcmp(value, "all");
-	if (parse->port.all_queues) {
-		parse->port.queues.count = 0;
-		return 0;
-	}
-	return apply_list(parse, row, value, &parse->port.queues);
-}
-
-static int apply_cpus(struct parse *parse, const struct option_row *row, const char *value)
-{
-	return apply_list(parse, row, value, &parse->forward->cpus);
-}
-
-static int parse_number(struct parse *parse, const struct option_row *row, const char *value,
-			unsigned long *number)
-{
-	switch (number_parse(value, row->min, row->max, number)) {
-	case 0:
-		return 0;
-	case -ERANGE:
-		return fail(parse, "--%s=%s: must be %lu to %lu", row->name, value, row->min,
-			    row->max);
-	default:
-		return fail(parse, "--%s=%s: not a number; type one from %lu to %lu", row->name,
-			    value, row->min, row->max);
-	}
-}
-
-/* The member that the row names; its type is the apply function's to know. */
-static void *field_of(struct parse *parse, const struct option_row *row)
-{
-	switch (row->scope) {
-	case SCOPE_FORWARD:
-		return (char *)parse->forward + row->field;
-	case SCOPE_PORT:
-		return (char *)&parse->port + row->field;
-	default:
-		return (char *)parse->conf + row->field;
-	}
-}
-
-static int apply_flag(struct parse *parse, const struct option_row *row, const char *value)
-{
-	bool *field = field_of(parse, row);
-
-	(void)value;
-	*field = true;
-	return 0;
-}
-
-static int apply_unsigned(struct parse *parse, const struct option_row *row, const char *value)
-{
-	unsigned *field = field_of(parse, row);
-	unsigned long number;
-	int err = parse_number(parse, row, value, &number);
-
-	if (!err)
-		*field = (unsigned)number;
-	return err;
-}
-
-static int apply_power_of_two(struct parse *parse, const struct option_row *row, const char *value)
-{
-	const unsigned *field = field_of(parse, row);
-	int err = apply_unsigned(parse, row, value);
-
-	if (!err && !number_is_power_of_two(*field))
-		return fail(parse, "--%s=%s: must be a power of two from %lu to %lu", row->name,
-			    value, row->min, row->max);
-	return err;
-}
-
-static int apply_uint64(struct parse *parse, const struct option_row *row, const char *value)
-{
-	uint64_t *field = field_of(parse, row);
-	unsigned long number;
-	int err = parse_number(parse, row, value, &number);
-
-	if (!err)
-		*field = number;
-	return err;
-}
-
-static int apply_tx_size(struct parse *parse, const struct option_row *row, const char *value)
-{
-	struct conf_tx *tx = &parse->forward->tx;
-	unsigned long number;
-	int err = parse_number(parse, row, value, &number);
-
-	if (!err)
-		tx->size_min = tx->size_max = (unsigned)number;
-	return err;
-}
-
-/* "A-B", or the name of a mix. */
-static int apply_sizes(struct parse *parse, const struct option_row *row, const char *value)
-{
-	struct conf_tx *tx = &parse->forward->tx;
-	const char *dash = strchr(value, '-');
-	unsigned long min, max;
-	char first[16] = "";
-
-	if (!strcmp(value, "imix")) {
-		tx->sizes = CONF_SIZES_IMIX;
-		tx->size_min = CONF_IMIX_SMALL;
-		tx->size_max = CONF_IMIX_LARGE;
-		return 0;
-	}
-	if (dash && (size_t)(dash - value) < sizeof(first))
-		memcpy(first, value, (size_t)(dash - value));
-	if (!dash || number_parse(first, row->min, row->max, &min) ||
-	    number_parse(dash + 1, row->min, row->max, &max) || min > max)
-		return fail(parse,
-			    "--%s=%s: must be imix, or two sizes from %lu to %lu such as 64-1518",
-			    row->name, value, row->min, row->max);
-	tx->sizes = CONF_SIZES_RANGE;
-	tx->size_min = (unsigned)min;
-	tx->size_max = (unsigned)max;
-	return 0;
-}
-
-static int apply_pattern(struct parse *parse, const struct option_row *row, const char *value)
-{
-	unsigned long number;
-
-	if (number_hex_parse(value, UINT32_MAX, &number))
-		return fail(parse,
-			    "--%s=%s: not a pattern; type up to 8 hexadecimal digits such as "
-			    "0x12345678",
-			    row->name, value);
-	parse->forward->tx.pattern = (uint32_t)number;
-	return 0;
-}
-
-static int apply_mac(struct parse *parse, const struct option_row *row, const char *value)
-{
-	uint8_t *field = field_of(parse, row);
-
-	if (mac_parse(value, field))
-		return fail(
-			parse,
-			"--%s=%s: not a MAC address; type six pairs of hexadecimal digits such as "
-			"02:00:00:00:00:02",
-			row->name, value);
-	return 0;
-}
-
-static int apply_source_mac(struct parse *parse, const struct option_row *row, const char *value)
-{
-	int err = apply_mac(parse, row, value);
-
-	if (!err && parse->forward->tx.source[0] & 1)
-		return fail(parse, "--%s=%s: a group address, which no frame comes from", row->name,
-			    value);
-	parse->forward->tx.source_given = true;
-	return err;
-}
-
-static int apply_clock(struct parse *parse, const struct option_row *row, const char *value)
-{
-	static const struct {
-		const char *name;
-		clockid_t clock;
-	} clocks[] = {
-		{ "MONOTONIC", CLOCK_MONOTONIC },
-		{ "REALTIME", CLOCK_REALTIME },
-		{ "TAI", CLOCK_TAI },
-		{ "BOOTTIME", CLOCK_BOOTTIME },
-	};
-
-	for (size_t i = 0; i < sizeof(clocks) / sizeof(clocks[0]); i++) {
-		if (strcasecmp(clocks[i].name, value) == 0) {
-			parse->forward->tx.clock = clocks[i].clock;
-			return 0;
-		}
-	}
-	return fail(parse, "--%s=%s: must be MONOTONIC, REALTIME, TAI or BOOTTIME", row->name,
-		    value);
-}
-
-static int apply_policy(struct parse *parse, const struct option_row *row, const char *value)
-{
-	parse->forward->realtime = strcasecmp(value, "FIFO") == 0;
-	if (!parse->forward->realtime && strcasecmp(value, "OTHER") != 0)
-		return fail(parse, "--%s=%s: must be OTHER or FIFO", row->name, value);
-	return 0;
-}
-
-static int apply_irq_string(struct parse *parse, const struct option_row *row, const char *value)
-{
-	if (!*value || strlen(value) >= CONF_IRQ_SIZE)
-		return fail(parse,
-			    "--%s='%s': give 1 to %d characters of a line of /proc/interrupts",
-			    row->name, value, CONF_IRQ_SIZE - 1);
-	snprintf(parse->conf->irq_string, CONF_IRQ_SIZE, "%s", value);
-	return 0;
-}
-
-/* A text that is kept as it is. */
-static int apply_text(struct parse *parse, const struct option_row *row, const char *value)
-{
-	if (strlen(value) < row->min || strlen(value) > row->max)
-		return fail(parse, "--%s='%s': must be %lu to %lu characters", row->name, value,
-			    row->min, row->max);
-	snprintf(field_of(parse, row), row->max + 1, "%s", value);
-	return 0;
-}
-
-static int apply_skb(struct parse *parse, const struct option_row *row, const char *value)
-{
-	(void)row, (void)value;
-	parse->port.attach = CONF_ATTACH_SKB;
-	return 0;
-}
-
-static int apply_native(struct parse *parse, const struct option_row *row, const char *value)
-{
-	(void)row, (void)value;
-	parse->port.attach = CONF_ATTACH_NATIVE;
-	return 0;
-}
-
-static int apply_zero_copy(struct parse *parse, const struct option_row *row, const char *value)
-{
-	(void)row, (void)value;
-	parse->port.zero_copy = CONF_ZERO_COPY_REQUIRE;
-	return 0;
-}
-
-static int apply_copy(struct parse *parse, const struct option_row *row, const char *value)
-{
-	(void)row, (void)value;
-	parse->port.zero_copy = CONF_ZERO_COPY_NEVER;
-	return 0;
-}
-
-/* For what an older tool needed said, and here is always so. */
-static int apply_nothing(struct parse *parse, const struct option_row *row, const char *value)
-{
-	(void)parse, (void)row, (void)value;
-	return 0;
-}
-
-static int apply_help(struct parse *parse, const struct option_row *row, const char *value)
-{
-	(void)row, (void)value;
-	parse->help = true;
-	return 0;
-}
-
-static int apply_version(struct parse *parse, const struct option_row *row, const char *value)
-{
-	(void)row, (void)value;
-	parse->version = true;
-	return 0;
-}
-
-/* clang-format off */
-#define RUN(member)	.scope = SCOPE_RUN, .field = offsetof(struct conf, member)
-#define FORWARD(member) .scope = SCOPE_FORWARD, .field = offsetof(struct conf_forward, member)
-#define PORT(member)	.scope = SCOPE_PORT, .field = offsetof(struct conf_port, member)
-#define GENERATES     .generates = true
-
-static const struct option_row option_rows[] = {
-	{ 'r', "rxdrop", NULL, NULL,
-	  "receive and discard (the default mode)", apply_rxdrop },
-	{ 't', "txonly", "txpush", NULL,
-	  "send generated IPv4/UDP frames; the host keeps receiving", apply_txpush },
-	{ 'l', "l2fwd", NULL, NULL,
-	  "one interface: swap the MAC addresses, send back; two: patch, each to the other unchanged",
-	  apply_l2fwd },
-	{ 'i', "interface", NULL, "IFACE",
-	  "interface to serve; may be given several times", apply_interface },
-	{ 'q', "queue", NULL, "LIST",
-	  "queues: a number, a list or range such as 0,2-3, or all (0)", apply_queue,
-	  0, QUEUE_MAX },
-	{ 'p', "poll", NULL, NULL,
-	  "sleep in poll() when there is nothing to do, instead of spinning", apply_flag, FORWARD(poll) },
-	{ 'S', "xdp-skb", NULL, NULL,
-	  "attach in generic (skb) mode, which also means copy", apply_skb },
-	{ 'N', "xdp-native", NULL, NULL,
-	  "attach in native mode or fail (neither: native if possible, else skb)",
-	  apply_native },
-	{ 0, "replace", NULL, NULL,
-	  "take another XDP program off the interface; it is not put back at the end", apply_flag,
-	  PORT(replace) },
-	{ 'z', "zero-copy", NULL, NULL,
-	  "zero-copy or fail (neither: zero-copy if possible, else copy)", apply_zero_copy },
-	{ 'c', "copy", NULL, NULL, "copy mode, also where zero-copy is possible", apply_copy },
-	{ 'm', "no-need-wakeup", NULL, NULL,
-	  "bind without need_wakeup: the kernel is called for every batch", apply_flag,
-	  FORWARD(no_need_wakeup) },
-	{ 'B', "busy-poll", NULL, NULL,
-	  "run the driver's NAPI from the poller: SO_PREFER_BUSY_POLL, 20 us, a budget of -b",
-	  apply_flag, FORWARD(busy_poll) },
-	{ 'b', "batch-size", NULL, "N",
-	  "frames a port and pass (64)", apply_unsigned, 1, BATCH_MAX, FORWARD(batch) },
-	{ 'f', "frame-size", NULL, "BYTES",
-	  "UMEM chunk, 2048 or 4096, any size between with -u (4096)", apply_unsigned,
-	  CONF_FRAME_SIZE_MIN, CONF_FRAME_SIZE_MAX, FORWARD(frame_size) },
-	{ 'u', "unaligned", NULL, NULL,
-	  "unaligned chunks: -f need not be a power of two", apply_flag, FORWARD(unaligned) },
-	{ 'M', "shared-umem", NULL, NULL,
-	  "register the frames of all queues and interfaces as one UMEM", apply_flag,
-	  FORWARD(shared_umem) },
-	{ 'F', "frags", NULL, NULL,
-	  "multi-buffer: a packet larger than a chunk takes several (XDP_USE_SG)", apply_flag,
-	  FORWARD(frags) },
-	{ 'n', "interval", NULL, "SECONDS",
-	  "seconds between two reports (1)", apply_unsigned, 1, 86400, RUN(interval_s) },
-	{ 'd', "duration", NULL, "SECONDS",
-	  "end after this time (0: never)", apply_unsigned, 0, INT_MAX, RUN(duration_s) },
-	{ 'C', "tx-pkt-count", NULL, "N",
-	  "txonly: send exactly N frames, over all queues together, and end (0: no end)",
-	  apply_uint64, 0, LONG_MAX, FORWARD(tx.count), GENERATES },
-	{ 'O', "retries", NULL, "N",
-	  "with -C: seconds to wait for the last frames to be completed (3)", apply_unsigned,
-	  0, 86400, FORWARD(tx.retries), GENERATES },
-	{ 's', "tx-pkt-size", NULL, "BYTES",
-	  "txonly: bytes a frame, the 4-byte FCS included (64)", apply_tx_size,
-	  TX_SIZE_MIN, CONF_TX_SIZE_MAX, GENERATES },
-	{ 0, "sizes", NULL, "A-B|imix",
-	  "txonly: every size from A to B in turn; or 7 x 64, 4 x 594, 1 x 1518", apply_sizes,
-	  TX_SIZE_MIN, CONF_TX_SIZE_MAX, GENERATES },
-	{ 'P', "tx-pkt-pattern", NULL, "HEX",
-	  "txonly: 32 bits that fill the payload (0x12345678)", apply_pattern, GENERATES },
-	{ 'V', "tx-vlan", NULL, NULL,
-	  "txonly: send 802.1Q tagged frames", apply_flag, FORWARD(tx.vlan), GENERATES },
-	{ 'J', "tx-vlan-id", NULL, "N",
-	  "with -V: VLAN id (1)", apply_unsigned, 0, VLAN_ID_MAX, FORWARD(tx.vlan_id), GENERATES },
-	{ 'K', "tx-vlan-pri", NULL, "N",
-	  "with -V: priority (0)", apply_unsigned, 0, VLAN_PRI_MAX, FORWARD(tx.vlan_priority),
-	  GENERATES },
-	{ 'G', "tx-dmac", NULL, "MAC",
-	  "txonly: destination (02:00:00:00:00:02)", apply_mac, FORWARD(tx.destination), GENERATES },
-	{ 'H', "tx-smac", NULL, "MAC",
-	  "txonly: source (the interface's own)", apply_source_mac, FORWARD(tx.source), GENERATES },
-	{ 0, "pps", NULL, "N",
-	  "txonly: frames a second over all queues together (as fast as it goes)", apply_uint64,
-	  1, PPS_MAX, FORWARD(tx.pps), GENERATES },
-	{ 'T', "tx-cycle", NULL, "USECS",
-	  "txonly: one batch a queue every so often", apply_unsigned, 1, CYCLE_MAX_US,
-	  FORWARD(tx.cycle_us), GENERATES },
-	{ 'y', "tstamp", NULL, NULL,
-	  "txonly: sequence number and time of sending in the payload, as pktgen", apply_flag,
-	  FORWARD(tx.timestamp), GENERATES },
-	{ 'w', "clock", NULL, "CLOCK",
-	  "with -T or -y: MONOTONIC, REALTIME, TAI or BOOTTIME (MONOTONIC)", apply_clock, GENERATES },
-	{ 'W', "policy", NULL, "POLICY",
-	  "scheduling of the pollers: OTHER or FIFO (OTHER)", apply_policy },
-	{ 'U', "schpri", NULL, "N",
-	  "with -W FIFO: priority, 1 to 99 (0)", apply_unsigned, 0, PRIORITY_MAX, FORWARD(priority) },
-	{ 'x', "extra-stats", NULL, NULL,
-	  "report the sockets' own statistics too", apply_flag, RUN(extra_stats) },
-	{ 'a', "app-stats", NULL, NULL,
-	  "report system calls and the transmit cycle too", apply_flag, RUN(app_stats) },
-	{ 'I', "irq-string", NULL, "TEXT",
-	  "report the interrupt whose line in /proc/interrupts has TEXT", apply_irq_string },
-	{ 'Q', "quiet", NULL, NULL, "no reports", apply_flag, RUN(quiet) },
-	{ 'R', "reduce-cap", NULL, NULL,
-	  "accepted: dropping capabilities, what it asked for, is what happens without it",
-	  apply_nothing },
-	{ 0, "cpus", NULL, "LIST",
-	  "one CPU a queue, in this order (those this process may use)", apply_cpus, 0, CPU_MAX },
-	{ 0, "ring-size", NULL, "N",
-	  "RX and TX ring entries, a power of two; fill has twice as many (2048)",
-	  apply_power_of_two, RING_SIZE_MIN, RING_SIZE_MAX, FORWARD(ring_size) },
-	{ 0, "frames-per-queue", NULL, "N",
-	  "UMEM frames per interface and queue, at least 5 x ring-size (5 x ring-size)",
-	  apply_unsigned, 1, FRAMES_MAX, FORWARD(frames_per_queue) },
-	{ 0, "huge-pages", NULL, NULL,
-	  "warn if there are no huge pages for the frames; they are used where there are",
-	  apply_flag, FORWARD(huge_pages) },
-	{ 0, "json", NULL, NULL,
-	  "report one JSON object a line instead of rows", apply_flag, RUN(json) },
-	{ 0, "control-socket", NULL, "PATH",
-	  "answer millracectl on this UNIX socket while it runs (none)", apply_text,
-	  1, CONF_PATH_SIZE - 1, RUN(control_socket) },
-	{ 0, "control-group", NULL, "GROUP",
-	  "with --control-socket: group that may look, not change (none)", apply_text,
-	  1, CONF_NAME_SIZE - 1, RUN(control_group) },
-	{ 0, "keep-privileges", NULL, NULL,
-	  "do not drop all capabilities before forwarding", apply_flag, RUN(keep_privileges) },
-	{ 'h', "help", NULL, NULL, "print this and end", apply_help },
-	{ 0, "version", NULL, NULL, "print the version and end", apply_version },
-};
-/* clang-format on */
-
-#define ROWS (sizeof(option_rows) / sizeof(option_rows[0]))
-
-_Static_assert(ROWS <= OPTIONS_MAX, "more options than struct parse has room for");
 
 /* getopt_long() returns LONG_BASE + row for a long option, so that one switch serves both. */
 #define LONG_BASE 256
@@ -535,19 +34,23 @@ _Static_assert(ROWS <= OPTIONS_MAX, "more options than struct parse has room for
 static void getopt_tables(char *letters, struct option *longs)
 {
 	*letters++ = ':'; /* tell a missing value from an unknown option */
-	for (size_t i = 0; i < ROWS; i++) {
-		int has_value = option_rows[i].value ? required_argument : no_argument;
+	for_each_row(row)
+	{
+		int has_value = !row->value   ? no_argument :
+				row->optional ? optional_argument :
+						required_argument;
+		int code = LONG_BASE + (int)option_index(row);
 
-		if (option_rows[i].letter) {
-			*letters++ = option_rows[i].letter;
-			if (option_rows[i].value)
+		if (!row->name)
+			continue;
+		if (row->letter) {
+			*letters++ = row->letter;
+			if (row->value)
 				*letters++ = ':';
 		}
-		*longs++ =
-			(struct option){ option_rows[i].name, has_value, NULL, LONG_BASE + (int)i };
-		if (option_rows[i].alias)
-			*longs++ = (struct option){ option_rows[i].alias, has_value, NULL,
-						    LONG_BASE + (int)i };
+		*longs++ = (struct option){ row->name, has_value, NULL, code };
+		if (row->alias)
+			*longs++ = (struct option){ row->alias, has_value, NULL, code };
 	}
 	*letters = '\0';
 	*longs = (struct option){ NULL, 0, NULL, 0 };
@@ -557,141 +60,138 @@ static const struct option_row *row_of(int code)
 {
 	if (code >= LONG_BASE)
 		return &option_rows[code - LONG_BASE];
-	for (size_t i = 0; i < ROWS; i++) {
-		if (option_rows[i].letter == code)
-			return &option_rows[i];
+	for_each_row(row)
+	{
+		if (row->letter == code)
+			return row;
 	}
 	return NULL;
 }
 
 static bool given(const struct parse *parse, char letter)
 {
-	return parse->given[row_of(letter) - option_rows];
+	return given_row(parse, row_of(letter));
 }
 
-static bool given_long(const struct parse *parse, const char *name)
+/* Flags of a row that says the same of something else. */
+static bool given_otherwise(const struct parse *parse, const struct option_row *row)
 {
-	for (size_t i = 0; i < ROWS; i++) {
-		if (!strcmp(option_rows[i].name, name))
-			return parse->given[i];
+	for_each_row(other)
+	{
+		if (other != row && other->sets && !strcmp(other->sets, row->sets) &&
+		    given_row(parse, other))
+			return true;
 	}
 	return false;
 }
 
-static int check_rings(struct parse *parse)
+static int apply_interface(struct parse *parse, const char *value)
 {
-	struct conf_forward *conf = parse->forward;
-	unsigned need = conf_ring_frames(conf);
+	struct conf *conf = parse->conf;
+	struct conf_port port = { 0 };
+	struct option_wrong wrong;
 
-	if (!conf->unaligned && !number_is_power_of_two(conf->frame_size))
-		return fail(parse,
-			    "--frame-size=%u: must be a power of two, %u or %u; with -u any size "
-			    "between",
-			    conf->frame_size, CONF_FRAME_SIZE_MIN, CONF_FRAME_SIZE_MAX);
-	if (conf->frags && conf->ring_size < FRAGS_RING_MIN)
-		return fail(parse,
-			    "--ring-size=%u: with -F at least %u, for all the pieces of a packet",
-			    conf->ring_size, FRAGS_RING_MIN);
-	if (!conf->frames_per_queue)
-		conf->frames_per_queue = need;
-	if (conf->frames_per_queue < need)
-		return fail(parse,
-			    "--frames-per-queue=%u: the rings need at least %u (fill %u + RX %u + "
-			    "TX %u + completion %u); raise it or lower --ring-size",
-			    conf->frames_per_queue, need, 2 * conf->ring_size, conf->ring_size,
-			    conf->ring_size, conf->ring_size);
-	if (!given(parse, 'b') && conf->batch > conf->ring_size)
-		conf->batch = conf->ring_size;
-	if (conf->batch > conf->ring_size)
-		return fail(parse,
-			    "--batch-size=%u: more than the rings hold (%u); lower it or raise "
-			    "--ring-size",
-			    conf->batch, conf->ring_size);
-	return 0;
-}
-
-/* Ethernet, IPv4 and UDP headers and what the options add, FCS included: a smaller frame than that is
- * not sent. */
-static unsigned tx_size_needed(const struct conf_tx *tx)
-{
-	return CONF_TX_HEADERS + (tx->vlan ? ETHER_VLAN_LEN : 0) +
-	       (tx->timestamp ? CONF_TX_TIMESTAMP : 0);
-}
-
-static int check_tx_sizes(struct parse *parse)
-{
-	struct conf_tx *tx = &parse->forward->tx;
-	unsigned need = tx_size_needed(tx), room = conf_chunk_room(parse->forward) + ETHER_FCS_LEN;
-
-	if (given(parse, 's') && given_long(parse, "sizes"))
-		return fail(parse, "-s and --sizes exclude each other: give one");
-	if (tx->size_min < need && tx->sizes == CONF_SIZES_RANGE) {
-		tx->size_raised = given(parse, 's') || given_long(parse, "sizes");
-		tx->size_min = need;
-		if (tx->size_max < need)
-			tx->size_max = need;
+	if (kind_device.parse(NULL, value, &(struct option_place){ .port = &port }, &wrong))
+		return fail(parse, "-i '%s': %s", value, wrong.text);
+	for (unsigned i = 0; i < conf->ports; i++) {
+		if (!strcmp(conf->port[i].device, value))
+			return fail(parse, "-i %s: given twice; name each interface once", value);
 	}
-	if (tx->size_min < need)
+	if (conf->ports == CONF_PORTS_MAX)
+		return fail(parse, "-i %s: more than %d interfaces", value, CONF_PORTS_MAX);
+	conf->port[conf->ports++] = port;
+	return 0;
+}
+
+static int set_action(struct parse *parse, enum options_action action)
+{
+	if (parse->options->action != ACTION_RUN && parse->options->action != action)
 		return fail(parse,
-			    "--sizes=imix: its 64-byte frames have no room for -V with -y "
-			    "(%u); leave out one",
-			    need);
-	if (tx->size_max > room && !parse->forward->frags)
-		return fail(
-			parse,
-			"--%s: a frame of %u bytes, FCS included, does not fit a chunk of %u (at "
-			"most %u); lower it%s, or use -F",
-			given(parse, 's') ? "tx-pkt-size" : "sizes", tx->size_max,
-			parse->forward->frame_size, room,
-			parse->forward->frame_size < CONF_FRAME_SIZE_MAX ? ", use -f 4096" : "");
+			    "--check, --print-config and --plan exclude each other: give one");
+	parse->options->action = action;
 	return 0;
 }
 
-static int check_tx(struct parse *parse)
+static int apply_plan(struct parse *parse, const char *value)
 {
-	struct conf_forward *conf = parse->forward;
+	if (*value && strcmp(value, "json") != 0)
+		return fail(parse, "--plan=%s: must be --plan or --plan=json", value);
+	return set_action(parse, *value ? ACTION_PLAN_JSON : ACTION_PLAN);
+}
 
-	for (size_t i = 0; i < ROWS; i++) {
-		if (!parse->given[i] || !option_rows[i].generates || conf->mode == CONF_MODE_TXPUSH)
-			continue;
-		if (option_rows[i].letter)
-			return fail(parse, "-%c, --%s: is about generated frames; it needs -t",
-				    option_rows[i].letter, option_rows[i].name);
-		return fail(parse, "--%s: is about generated frames; it needs -t",
-			    option_rows[i].name);
+static int set_file(struct parse *parse, const struct option_row *row, const char *value)
+{
+	if (!*value)
+		return fail(parse, "--%s='': name a file", row->name);
+	if (parse->options->file)
+		return fail(parse, "--%s=%s: one file, and once; --check names its own", row->name,
+			    value);
+	parse->options->file = value;
+	return 0;
+}
+
+/* What is about the command line itself. */
+static int apply_act(struct parse *parse, const struct option_row *row, const char *value)
+{
+	switch (row->act) {
+	case ACT_INTERFACE:
+		return apply_interface(parse, value);
+	case ACT_HELP:
+		parse->help = true;
+		return 0;
+	case ACT_HELP_CONFIG:
+		parse->help_config = true;
+		return 0;
+	case ACT_VERSION:
+		parse->version = true;
+		return 0;
+	case ACT_CONFIG:
+		return set_file(parse, row, value);
+	case ACT_CHECK:
+		if (set_action(parse, ACTION_CHECK))
+			return -EINVAL;
+		return set_file(parse, row, value);
+	case ACT_PRINT:
+		return set_action(parse, ACTION_PRINT);
+	case ACT_PLAN:
+		return apply_plan(parse, value);
+	case ACT_NONE: /* what an older tool needed said, and here is always so */
+		break;
 	}
-	if (given(parse, 'J') && !conf->tx.vlan)
-		return fail(parse, "-J %u: there is no tag without -V", conf->tx.vlan_id);
-	if (given(parse, 'K') && !conf->tx.vlan)
-		return fail(parse, "-K %u: there is no tag without -V", conf->tx.vlan_priority);
-	if (given(parse, 'O') && !conf->tx.count)
-		return fail(parse, "-O %u: there is no last frame to wait for without -C",
-			    conf->tx.retries);
-	if (given(parse, 'w') && !conf->tx.cycle_us && !conf->tx.timestamp)
-		return fail(parse, "-w: nothing is timed without -T or -y");
-	if (conf->tx.pps && conf->tx.cycle_us)
-		return fail(parse, "--pps and -T exclude each other: give one");
-	return check_tx_sizes(parse);
-}
-
-static int check_scheduling(struct parse *parse)
-{
-	const struct conf_forward *conf = parse->forward;
-
-	if (conf->realtime && !conf->priority)
-		return fail(parse, "-W FIFO: needs a priority; add -U 1 (to %d)", PRIORITY_MAX);
-	if (!conf->realtime && conf->priority)
-		return fail(parse, "-U %u: only FIFO has priorities; add -W FIFO", conf->priority);
 	return 0;
 }
 
-static int check_together(struct parse *parse)
+/* Where the values of flags go. */
+static struct option_place place_of(struct parse *parse)
+{
+	return (struct option_place){ parse->conf, parse->forward, &parse->port };
+}
+
+static int apply_value(struct parse *parse, const struct option_row *row, const char *value)
+{
+	const struct option_place place = place_of(parse);
+	const struct option_row *set = row->kind ? row : option_find(row->sets);
+	struct option_wrong wrong;
+
+	if (row->sets && !strcmp(row->sets, "mode") && given_otherwise(parse, row))
+		return fail(parse, "two modes: give one of -r, -t and -l");
+	parse->check.line[option_index(set)] = 1;
+	if (!row->value)
+		return set->kind->parse(set, row->kind ? "yes" : row->says, &place, &wrong);
+	if (set->kind->parse(set, value, &place, &wrong))
+		return fail(parse, "--%s=%s: %s", row->name, value, wrong.text);
+	return 0;
+}
+
+/* What holds for flags alone; the rest is option_check_forward()'s and option_check_port()'s. */
+static int check_flags(struct parse *parse)
 {
 	struct conf_forward *conf = parse->forward;
-	int err;
 
 	if (!conf->ports)
-		return fail(parse, "no interface: give one with -i");
+		return fail(parse, "no interface: give one with -i%s",
+			    parse->options->action == ACTION_RUN ? "" :
+								   ", or a file with --config");
 	if (conf->mode == CONF_MODE_L2FWD && conf->ports == 2)
 		conf->mode = CONF_MODE_PATCH;
 	if (conf->mode == CONF_MODE_L2FWD && conf->ports > 2)
@@ -702,38 +202,14 @@ static int check_together(struct parse *parse)
 		return fail(parse, "-S and -N exclude each other: give one");
 	if (given(parse, 'z') && given(parse, 'c'))
 		return fail(parse, "-z and -c exclude each other: give one");
-	if (given(parse, 'S') && given(parse, 'z'))
-		return fail(parse, "-S and -z exclude each other: skb mode always copies");
-	if (parse->conf->control_group[0] && !parse->conf->control_socket[0])
-		return fail(parse,
-			    "--control-group=%s: there is nothing to ask without "
-			    "--control-socket",
-			    parse->conf->control_group);
-	err = check_scheduling(parse);
-	if (!err)
-		err = check_rings(parse);
-	return err ? err : check_tx(parse);
-}
-
-static void forward_defaults(struct conf_forward *forward)
-{
-	/* Locally administered, so that it is nobody's. */
-	static const uint8_t destination[MAC_LEN] = { 0x02, 0x00, 0x00, 0x00, 0x00, 0x02 };
-
-	snprintf(forward->name, sizeof(forward->name), "main");
-	forward->batch = 64;
-	forward->frame_size = 4096;
-	forward->ring_size = 2048;
-	forward->tx.retries = 3;
-	forward->tx.size_min = forward->tx.size_max = TX_SIZE_MIN;
-	forward->tx.pattern = 0x12345678; /* xdpsock's */
-	forward->tx.vlan_id = 1;
-	forward->tx.clock = CLOCK_MONOTONIC;
-	memcpy(forward->tx.destination, destination, MAC_LEN);
+	option_check_run(&parse->check, parse->conf);
+	option_check_port(&parse->check, &parse->port);
+	option_check_forward(&parse->check, conf);
+	return parse->diag.errors ? -EINVAL : 0;
 }
 
 /* One forward, of all the interfaces that will be named. */
-static int conf_defaults(struct conf *conf)
+static int conf_of_flags(struct conf *conf)
 {
 	memset(conf, 0, sizeof(*conf));
 	conf->forwards = 1;
@@ -742,8 +218,36 @@ static int conf_defaults(struct conf *conf)
 	conf->interval_s = 1;
 	if (!conf->forward || !conf->port)
 		return -ENOMEM;
-	forward_defaults(conf->forward);
+	conf_forward_defaults(conf->forward, false);
+	snprintf(conf->forward->name, sizeof(conf->forward->name), "main");
 	return 0;
+}
+
+static bool port_named(const struct conf *conf, const char *name)
+{
+	for (unsigned i = 0; i < conf->ports; i++) {
+		if (!strcmp(conf->port[i].name, name))
+			return true;
+	}
+	return false;
+}
+
+/* As the device, where a file could say so. */
+static void name_ports(struct conf *conf)
+{
+	for (unsigned i = 0; i < conf->ports; i++) {
+		if (conf_name_valid(conf->port[i].device, CONF_NAME_MAX))
+			memcpy(conf->port[i].name, conf->port[i].device, CONF_NAME_MAX + 1);
+	}
+	for (unsigned i = 0, number = 1; i < conf->ports; i++) {
+		char name[CONF_NAME_MAX + 1] = "";
+
+		while (!conf->port[i].name[0]) {
+			snprintf(name, sizeof(name), "port%u", number++);
+			if (!port_named(conf, name))
+				memcpy(conf->port[i].name, name, sizeof(name));
+		}
+	}
 }
 
 /* What was said of the interfaces holds for each of them. */
@@ -752,13 +256,38 @@ static void spread_port(struct parse *parse)
 	struct conf *conf = parse->conf;
 
 	for (unsigned i = 0; i < conf->ports; i++) {
-		struct conf_port *port = &conf->port[i], named = *port;
+		struct conf_port *port = &conf->port[i];
 
+		memcpy(parse->port.device, port->device, sizeof(port->device));
 		*port = parse->port;
-		memcpy(port->name, named.name, sizeof(port->name));
-		memcpy(port->device, named.device, sizeof(port->device));
 		parse->forward->port[i] = port;
 	}
+	parse->forward->ports = conf->ports;
+	name_ports(conf);
+}
+
+/* With a file, flags may not speak of what it speaks of. */
+static int check_file_alone(struct parse *parse)
+{
+	for_each_row(row)
+	{
+		const char *value = parse->options->given[option_index(row)];
+		char both[OPTION_WORD_SIZE], word[OPTION_WORD_SIZE];
+		bool run = row->scope == SCOPE_RUN || row->scope == SCOPE_LINE;
+
+		if (!value || (run && row->act != ACT_INTERFACE))
+			continue;
+		if (!row->value)
+			value = row->says ? row->says : "yes";
+		if (row->letter)
+			snprintf(both, sizeof(both), "-%c, --%s", row->letter, row->name);
+		else
+			snprintf(both, sizeof(both), "--%s", row->name);
+		return fail(parse, "%s: is the file's to say; write %s in its [%s NAME]", both,
+			    option_word(true, row->sets ? row->sets : option_key(row), value, word),
+			    row->scope == SCOPE_FORWARD ? "forward" : "port");
+	}
+	return 0;
 }
 
 /* getopt_long() takes "--frame" for --frame-size only if nothing else begins so. */
@@ -767,8 +296,9 @@ static bool ambiguous(const char *word)
 	size_t len = strcspn(word, "=");
 	unsigned found = 0;
 
-	for (size_t i = 0; i < ROWS && !strncmp(word, "--", 2); i++)
-		found += !strncmp(word + 2, option_rows[i].name, len - 2);
+	if (strncmp(word, "--", 2) != 0)
+		return false;
+	for_each_row(row) found += row->name && !strncmp(word + 2, row->name, len - 2);
 	return found > 1;
 }
 
@@ -797,8 +327,8 @@ static int fail_valueless(struct parse *parse)
 
 static int parse_all(struct parse *parse, int argc, char **argv)
 {
-	struct option longs[2 * ROWS + 1];
-	char letters[2 * ROWS + 2];
+	struct option longs[2 * OPTIONS_ROWS_MAX + 1];
+	char letters[2 * OPTIONS_ROWS_MAX + 2];
 	int code, err = 0;
 
 	getopt_tables(letters, longs);
@@ -806,76 +336,173 @@ static int parse_all(struct parse *parse, int argc, char **argv)
 	optind = 0; /* glibc: start afresh */
 	/* NOLINTNEXTLINE(concurrency-mt-unsafe): before the first thread, see options.h */
 	while (!err && (code = getopt_long(argc, argv, letters, longs, NULL)) != -1) {
+		const struct option_row *row;
+		const char *value;
+
 		if (code == '?')
 			return fail_unknown(parse, argv);
 		if (code == ':')
 			return fail_valueless(parse);
-		err = row_of(code)->apply(parse, row_of(code), optarg);
-		parse->given[row_of(code) - option_rows] = true;
+		row = row_of(code);
+		value = optarg ? optarg : "";
+		err = row->scope == SCOPE_LINE ? apply_act(parse, row, value) :
+						 apply_value(parse, row, value);
+		parse->options->given[option_index(row)] = value;
 	}
 	if (!err && optind < argc)
 		return fail(parse, "'%s': not an option; name interfaces with -i", argv[optind]);
 	return err;
 }
 
-/* A message repeats what was typed, which may be anything; it stays one line, and leaves the terminal
- * alone. */
-static enum options_result wrong(const struct parse *parse)
+/* Of the conf there is then only what flags say of the run. */
+static int keep_run(struct parse *parse)
 {
-	for (char *at = parse->error; *at; at++) {
-		if ((unsigned char)*at < ' ' || *at == 0x7f)
-			*at = '?';
-	}
-	return OPTIONS_WRONG;
+	struct conf *conf = parse->conf;
+
+	free(conf->port);
+	free(conf->forward);
+	conf->port = NULL;
+	conf->forward = NULL;
+	conf->ports = conf->forwards = 0;
+	return check_file_alone(parse);
 }
 
-enum options_result options_parse(int argc, char **argv, struct conf *conf, char *error,
-				  size_t error_size)
+static enum options_result parse_flags(struct parse *parse, int argc, char **argv)
 {
-	struct parse parse = {
-		.conf = conf,
-		.port.queues.count = 1, /* queue 0, as xdpsock */
-		.error = error,
-		.error_size = error_size,
-	};
-
-	if (conf_defaults(conf)) {
-		(void)fail(&parse, "out of memory");
+	if (conf_of_flags(parse->conf)) {
+		(void)fail(parse, "out of memory");
 		return OPTIONS_WRONG;
 	}
-	parse.forward = conf->forward;
-	if (parse_all(&parse, argc, argv))
-		return wrong(&parse);
-	if (parse.help)
+	parse->forward = parse->conf->forward;
+	if (parse_all(parse, argc, argv))
+		return OPTIONS_WRONG;
+	if (parse->help)
 		return OPTIONS_HELP;
-	if (parse.version)
+	if (parse->help_config)
+		return OPTIONS_HELP_CONFIG;
+	if (parse->version)
 		return OPTIONS_VERSION;
-	parse.forward->ports = conf->ports;
-	spread_port(&parse);
-	return check_together(&parse) ? wrong(&parse) : OPTIONS_RUN;
+	if (parse->options->file)
+		return keep_run(parse) ? OPTIONS_WRONG : OPTIONS_RUN;
+	spread_port(parse);
+	return check_flags(parse) ? OPTIONS_WRONG : OPTIONS_RUN;
+}
+
+enum options_result options_parse(int argc, char **argv, struct options *options, struct conf *conf)
+{
+	struct parse parse = {
+		.options = options,
+		.conf = conf,
+		.check.section = "",
+	};
+	enum options_result result;
+
+	memset(options, 0, sizeof(*options));
+	parse.check.diag = &parse.diag;
+	conf_port_defaults(&parse.port, false);
+	result = parse_flags(&parse, argc, argv);
+	if (parse.diag.count)
+		snprintf(options->error, sizeof(options->error), "%s", parse.diag.lines[0].text);
+	else if (result == OPTIONS_WRONG)
+		snprintf(options->error, sizeof(options->error), "out of memory");
+	diag_fini(&parse.diag);
+	return result;
+}
+
+/* Flags of the run once more; they were understood before. */
+static void apply_run(const struct options *options, struct conf *conf)
+{
+	const struct option_place place = { .conf = conf };
+	struct option_wrong wrong;
+
+	/* Who reads a daemon's reports asks for them. */
+	conf->quiet = true;
+	for_each_row(row)
+	{
+		const char *value = options->given[option_index(row)];
+
+		if (!value || row->scope != SCOPE_RUN)
+			continue;
+		(void)row->kind->parse(row, row->value ? value : "yes", &place, &wrong);
+		if (row->field == offsetof(struct conf, interval_s) ||
+		    row->field == offsetof(struct conf, json))
+			conf->quiet = false;
+	}
+	if (options->given[option_index(row_of('Q'))])
+		conf->quiet = true;
+}
+
+int options_load(const struct options *options, struct conf *conf, struct diag *diag)
+{
+	int err = conf_parse_file(options->file, conf, diag);
+
+	apply_run(options, conf);
+	return err;
 }
 
 void options_help(FILE *out)
 {
 	fputs("Usage: millraced [-r|-t|-l] -i IFACE [-i IFACE] [options]\n"
+	      "or:    millraced --config FILE [options]\n"
 	      "Moves Ethernet frames in user space over AF_XDP.\n\n",
 	      out);
-	for (size_t i = 0; i < ROWS; i++) {
+	for_each_row(row)
+	{
 		char names[64];
 		int len = 0;
 
-		if (option_rows[i].letter)
-			len = snprintf(names, sizeof(names), "-%c, ", option_rows[i].letter);
+		if (!row->name)
+			continue;
+		if (row->letter)
+			len = snprintf(names, sizeof(names), "-%c, ", row->letter);
 		else
 			len = snprintf(names, sizeof(names), "    ");
-		len += snprintf(names + len, sizeof(names) - (size_t)len, "--%s%s%s",
-				option_rows[i].name, option_rows[i].value ? "=" : "",
-				option_rows[i].value ? option_rows[i].value : "");
-		if (option_rows[i].alias)
-			snprintf(names + len, sizeof(names) - (size_t)len, ", --%s",
-				 option_rows[i].alias);
-		fprintf(out, "  %-28s %s\n", names, option_rows[i].help);
+		len += snprintf(names + len, sizeof(names) - (size_t)len, "--%s%s%s%s%s", row->name,
+				row->optional ? "[" : "", row->value ? "=" : "",
+				row->value ? row->value : "", row->optional ? "]" : "");
+		if (row->alias)
+			snprintf(names + len, sizeof(names) - (size_t)len, ", --%s", row->alias);
+		fprintf(out, "  %-28s %s\n", names, row->help);
 	}
 	fputs("\nExit status: 0 ended as asked, 1 this host refused or a device went away, 2 usage.\n",
 	      out);
+}
+
+/* A key and what stands behind its '='. */
+static void help_key(FILE *out, const struct option_row *row)
+{
+	char text[64];
+	size_t len = (size_t)snprintf(text, sizeof(text), "%s = ", option_key(row));
+	const struct option_word *word = row->words;
+
+	if (!word)
+		snprintf(text + len, sizeof(text) - len, "%s", row->value);
+	/* Those behind a word that means what one before it does are other spellings. */
+	for (unsigned seen = 0; word && word->word && !(seen & 1U << word->value); word++) {
+		len += (size_t)snprintf(text + len, sizeof(text) - len, "%s%s", seen ? "|" : "",
+					word->word);
+		seen |= 1U << word->value;
+	}
+	fprintf(out, "  %-28s %s\n", text, row->about ? row->about : row->help);
+}
+
+void options_help_config(FILE *out)
+{
+	static const struct {
+		unsigned bit;
+		const char *header;
+	} sections[] = {
+		{ IN_MILLRACE, "[millrace]" },
+		{ IN_PORT, "[port NAME]" },
+		{ IN_FORWARD, "[forward NAME]" },
+	};
+
+	for (size_t i = 0; i < sizeof(sections) / sizeof(sections[0]); i++) {
+		fprintf(out, "%s%s\n", i ? "\n" : "", sections[i].header);
+		for_each_row(row)
+		{
+			if (row->in & sections[i].bit)
+				help_key(out, row);
+		}
+	}
 }

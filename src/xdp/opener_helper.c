@@ -204,6 +204,8 @@ static int serve_attach(struct serving *serving)
 	serving->fds = (struct opener_fds){ { prog.link_fd, prog.xsks_fd, prog.count_fd }, 3 };
 	serving->answer.prog.id = prog.id;
 	serving->answer.prog.native = prog.native;
+	memcpy(serving->answer.prog.name, prog.name, sizeof(prog.name));
+	memcpy(serving->answer.prog.tag, prog.tag, sizeof(prog.tag));
 	return 0;
 }
 

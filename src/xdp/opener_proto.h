@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 #include "xdp/netdev.h"
+#include "xdp/prog.h"
 
 #define OPENER_FDS_MAX	 3
 #define OPENER_TEXT_SIZE 1024 /* log.h cuts there too */
@@ -62,6 +63,8 @@ struct opener_answer {
 		struct {
 			uint32_t id;
 			uint32_t native;
+			char name[PROG_NAME_SIZE];
+			uint8_t tag[PROG_TAG_BYTES];
 		} prog;		  /* attach */
 		uint32_t changed; /* vlan_offload: enum offload_vlan, all that is changed now */
 		char name[NETDEV_NAME_SIZE]; /* peer_name */

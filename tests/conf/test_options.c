@@ -8,7 +8,8 @@
 #define WORDS_MAX 48
 
 static struct conf conf;
-static char error[512];
+static struct options options;
+#define error options.error
 
 /* Parses a command line given as one string. */
 static enum options_result parse(const char *line)
@@ -21,9 +22,8 @@ static enum options_result parse(const char *line)
 	while ((word = strsep(&rest, " ")))
 		if (*word && argc < WORDS_MAX)
 			argv[argc++] = word;
-	error[0] = '\0';
 	conf_fini(&conf);
-	result = options_parse(argc, argv, &conf, error, sizeof(error));
+	result = options_parse(argc, argv, &options, &conf);
 	free(copy);
 	return result;
 }
@@ -262,14 +262,14 @@ static void a_size_that_the_headers_do_not_fit_is_raised(void **state)
 	assert_int_equal(parse("-t -i a -V -y"), OPTIONS_RUN);
 	assert_int_equal(conf.forward->tx.size_min, 66);
 	assert_int_equal(conf.forward->tx.size_max, 66);
-	assert_false(conf.forward->tx.size_raised);
+	assert_int_equal(conf.forward->tx.size_asked, 0);
 	assert_int_equal(parse("-t -i a -V -y -s 65"), OPTIONS_RUN);
 	assert_int_equal(conf.forward->tx.size_max, 66);
-	assert_true(conf.forward->tx.size_raised);
+	assert_int_equal(conf.forward->tx.size_asked, 65);
 	assert_int_equal(parse("-t -i a -V -y --sizes=64-70"), OPTIONS_RUN);
 	assert_int_equal(conf.forward->tx.size_min, 66);
 	assert_int_equal(conf.forward->tx.size_max, 70);
-	assert_true(conf.forward->tx.size_raised);
+	assert_int_equal(conf.forward->tx.size_asked, 64);
 }
 
 static void an_interface_name_of_any_length_is_safe(void **state)
@@ -305,12 +305,15 @@ static void help_names_every_option(void **state)
 	(void)state;
 	options_help(out);
 	fclose(out);
-	for (size_t i = 0; i < ROWS; i++) {
+	for_each_row(row)
+	{
 		char name[64];
 
-		snprintf(name, sizeof(name), "--%s", option_rows[i].name);
+		if (!row->name)
+			continue;
+		snprintf(name, sizeof(name), "--%s", row->name);
 		assert_non_null(strstr(text, name));
-		assert_non_null(strstr(text, option_rows[i].help));
+		assert_non_null(strstr(text, row->help));
 	}
 	free(text);
 }

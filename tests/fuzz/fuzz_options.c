@@ -7,8 +7,7 @@
 
 #include "fuzz.h"
 
-#define WORDS_MAX  64
-#define ERROR_SIZE 512
+#define WORDS_MAX 64
 
 struct words {
 	int count;
@@ -18,7 +17,7 @@ struct words {
 struct answer {
 	enum options_result result;
 	struct conf conf;
-	char error[ERROR_SIZE];
+	struct options options;
 };
 
 /* Every word in memory of its own, so that the first byte read behind it is seen. */
@@ -48,9 +47,7 @@ static void ask(const struct words *words, struct answer *answer, int fill)
 
 	memcpy(argv, words->word, sizeof(argv));
 	memset(answer, fill, sizeof(*answer));
-	answer->error[0] = '\0';
-	answer->result = options_parse(words->count, argv, &answer->conf, answer->error,
-				       sizeof(answer->error));
+	answer->result = options_parse(words->count, argv, &answer->options, &answer->conf);
 }
 
 /* Padding and all: a conf begins as zeros. */
@@ -92,7 +89,7 @@ static void check_nothing_is_left_behind(void)
 static void check_error(const char *error)
 {
 	must(error[0]);
-	must(memchr(error, '\0', ERROR_SIZE));
+	must(memchr(error, '\0', sizeof(((struct options *)0)->error)));
 	for (const char *at = error; *at; at++)
 		must((unsigned char)*at >= ' ' && *at != 0x7f);
 }
@@ -166,7 +163,7 @@ static void check_no_tx(const struct conf_forward *conf)
 {
 	static struct conf_forward defaults;
 
-	forward_defaults(&defaults);
+	conf_forward_defaults(&defaults, false);
 	must(same_bytes(&conf->tx, &defaults.tx, sizeof(conf->tx)));
 }
 
@@ -198,10 +195,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	ask(&words, &second, 0xff);
 	must(first.result == second.result);
 	if (first.result == OPTIONS_WRONG) {
-		check_error(first.error);
-		must(!strcmp(first.error, second.error));
+		check_error(first.options.error);
+		must(!strcmp(first.options.error, second.options.error));
 	}
-	if (first.result == OPTIONS_RUN) {
+	must(first.options.action == second.options.action);
+	if (first.result == OPTIONS_RUN && first.options.file) {
+		must(!first.conf.ports && !first.conf.forwards);
+	} else if (first.result == OPTIONS_RUN) {
 		check_conf(&first.conf);
 		must(same_conf(&first.conf, &second.conf));
 	}

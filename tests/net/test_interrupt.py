@@ -16,7 +16,7 @@ from lab import SANITIZED, wait_until
 DURATION = 4  # longer than an end may take
 FLAGS = ["-l", "-i", "d0", "-i", "d1", "-Q", "-d", DURATION]
 # Signals are blocked from here on; what comes before is the loader's.
-FIRST_STEP = re.compile(r"rt_sigprocmask\(SIG_BLOCK, \[INT TERM\]")
+FIRST_STEP = re.compile(r"rt_sigprocmask\(SIG_BLOCK, \[HUP INT TERM\]")
 CALL = re.compile(r"(\w+)\(")
 # Those of start-up that ask something of the kernel; the rest reads files or memory of our own.
 INTERESTING = {"bpf", "socket", "bind", "setsockopt", "getsockopt", "sendto", "recvmsg", "ioctl",

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* A conf as text. Pure; any thread. */
+#pragma once
+
+#include <stdbool.h>
+#include <stdio.h>
+
+#include "conf/conf.h"
+
+/*
+ * Prints conf as a configuration file in its canonical form: sections and keys in the table's order,
+ * of each key only what is not the default. conf_parse() makes the same conf of it, but for members of
+ * which only flags can speak (the reports and the duration).
+ */
+void conf_print(FILE *out, const struct conf *conf);
+
+/*
+ * Prints the arguments of millraced, on one line without a newline, that do the same. Returns false,
+ * with nothing printed, if there are none: flags know one forward, whose ports are all alike.
+ */
+bool conf_print_flags(FILE *out, const struct conf *conf);
