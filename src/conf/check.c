@@ -215,10 +215,11 @@ static void check_scheduling(struct option_check *check, const struct conf_forwa
 
 void option_check_run(struct option_check *check, const struct conf *conf)
 {
-	if (conf->control_group[0] && !conf->control_socket[0] && !is_wrong(check, "control-socket"))
+	if (conf->control_group[0] && !conf->control_socket[0] &&
+	    !is_wrong(check, "control-socket"))
 		complain(check, "control-group", "%s: there is nothing to ask without %s",
 			 WORD(check, "control-group", conf->control_group),
-			 long_name(check, "control-socket"));
+			 check->file ? "control-socket" : "--control-socket");
 }
 
 void option_check_forward(struct option_check *check, struct conf_forward *conf)

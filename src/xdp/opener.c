@@ -298,8 +298,7 @@ int opener_attach(const struct prog_opts *opts, struct prog *prog)
 		.id = call.answer.prog.id,
 		.native = call.answer.prog.native,
 	};
-	snprintf(prog->name, sizeof(prog->name), "%.*s", PROG_NAME_SIZE - 1,
-		 call.answer.prog.name);
+	snprintf(prog->name, sizeof(prog->name), "%.*s", PROG_NAME_SIZE - 1, call.answer.prog.name);
 	memcpy(prog->tag, call.answer.prog.tag, sizeof(prog->tag));
 	return 0;
 }

@@ -84,7 +84,8 @@ def test_warnings_do_not_fail_the_check(write):
     path = write(PATCH.format(attach="auto", wait="poll") + "[port dmz]\ndevice = d2\n")
     done = ask("--check", path)
     assert done.returncode == 0
-    assert done.stderr == f"millraced: warning: {path}:13: [port dmz]: no forward serves it\n"
+    assert done.stderr.startswith(f"millraced: warning: {path}:13: [port dmz]: no forward serves it\n")
+    assert all(line.startswith("millraced: warning: ") for line in done.stderr.splitlines())
 
 
 @pytest.mark.parametrize("make, message", [

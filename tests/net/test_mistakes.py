@@ -224,7 +224,7 @@ REFUSED_CALLS = {
     "no pinning": ("sched_setaffinity:EPERM",
                    rf"queue 0: no thread on CPU \d+: EPERM \(.*\); {SANDBOX}"),
     "no eventfd": ("eventfd2:EPERM",
-                   rf"no memory or files to start with: EPERM \(.*\); {SANDBOX}"),
+                   rf"no file to start with: EPERM \(.*\); {SANDBOX}"),
     "no epoll": ("epoll_create1:EPERM", rf"no event loop: EPERM \(.*\); {SANDBOX}"),
     "capabilities stay": ("capset:EPERM", r"capabilities cannot be dropped: EPERM \(.*\); "
                                           r"--keep-privileges goes on without"),
