@@ -107,6 +107,52 @@ void conf_print(FILE *out, const struct conf *conf)
 	}
 }
 
+static bool is_excepted(const struct option_row *row, const char *const *except)
+{
+	for (; *except; except++) {
+		if (row == option_find(*except))
+			return true;
+	}
+	return false;
+}
+
+/* By the text of each row: so a row that is added is compared too. */
+static bool same_rows(enum option_scope scope, const struct option_place *one,
+		      const struct option_place *other, const char *const *except)
+{
+	for_each_row(row)
+	{
+		char text[OPTION_TEXT_SIZE], other_text[OPTION_TEXT_SIZE];
+
+		if (row->scope != scope || !row->kind || is_excepted(row, except))
+			continue;
+		row->kind->print(row, one, text, sizeof(text));
+		row->kind->print(row, other, other_text, sizeof(other_text));
+		if (strcmp(text, other_text) != 0)
+			return false;
+	}
+	return true;
+}
+
+bool conf_forward_same(const struct conf_forward *one, const struct conf_forward *other,
+		       const char *const *except)
+{
+	/* The casts: what a place leads to is only read here. */
+	const struct option_place place = { .forward = (struct conf_forward *)one };
+	const struct option_place other_place = { .forward = (struct conf_forward *)other };
+
+	return same_rows(SCOPE_FORWARD, &place, &other_place, except);
+}
+
+bool conf_port_same(const struct conf_port *one, const struct conf_port *other,
+		    const char *const *except)
+{
+	const struct option_place place = { .port = (struct conf_port *)one };
+	const struct option_place other_place = { .port = (struct conf_port *)other };
+
+	return same_rows(SCOPE_PORT, &place, &other_place, except);
+}
+
 /* True if what a key says can be said by flags too. */
 static bool has_flag(const struct option_row *key, const char *text)
 {

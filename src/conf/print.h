@@ -14,6 +14,13 @@
  */
 void conf_print(FILE *out, const struct conf *conf);
 
+/* True if two forwards, or two ports, say the same, but for these keys (the last one is NULL), their names and
+ * where they stand in a file. */
+bool conf_forward_same(const struct conf_forward *one, const struct conf_forward *other,
+		       const char *const *except);
+bool conf_port_same(const struct conf_port *one, const struct conf_port *other,
+		    const char *const *except);
+
 /*
  * Prints the arguments of millraced, on one line without a newline, that do the same. Returns false,
  * with nothing printed, if there are none: flags know one forward, whose ports are all alike.

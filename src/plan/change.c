@@ -3,39 +3,20 @@
 
 #include <string.h>
 
-/*
- * Every conf begins as zeros, padding too, and is filled in member by member: so what is equal is equal
- * byte by byte. Were that ever not so, a forward would be started anew without need.
- */
-static bool same_conf(const struct conf_forward *before, const struct conf_forward *after)
-{
-	struct conf_forward copy;
+#include "conf/print.h"
 
-	memcpy(&copy, before, sizeof(copy));
-	copy.line = after->line;
-	memcpy((void *)copy.port, (const void *)after->port, sizeof(copy.port));
-	/* What a running worker takes up. */
-	copy.poll = after->poll;
-	copy.busy_poll = after->busy_poll;
-	copy.batch = after->batch;
-	copy.cpus = after->cpus;
-	return !memcmp(&copy, after, sizeof(copy));
-}
+/* What a running worker takes up, or another name of the same device: the ports themselves are compared one
+ * by one. */
+static const char *const forward_params[] = { "wait", "batch", "cpus", "ports", NULL };
+static const char *const port_params[] = { "device", "promiscuous", NULL };
 
 static bool same_port(const struct plan_port *before, const struct plan_port *after)
 {
-	struct conf_port copy;
-
-	if (before->device.ifindex != after->device.ifindex ||
-	    before->device.rx_queues != after->device.rx_queues ||
-	    before->device.tx_queues != after->device.tx_queues)
-		return false;
-	memcpy(&copy, before->conf, sizeof(copy));
-	copy.line = after->conf->line;
-	copy.promiscuous = after->conf->promiscuous;
-	/* The same device under another of its names is the same. */
-	memcpy(copy.device, after->conf->device, sizeof(copy.device));
-	return !memcmp(&copy, after->conf, sizeof(copy));
+	return !strcmp(before->conf->name, after->conf->name) &&
+	       before->device.ifindex == after->device.ifindex &&
+	       before->device.rx_queues == after->device.rx_queues &&
+	       before->device.tx_queues == after->device.tx_queues &&
+	       conf_port_same(before->conf, after->conf, port_params);
 }
 
 static bool same_worker(const struct plan_worker *before, const struct plan_worker *after,
@@ -57,7 +38,7 @@ static bool same_topology(const struct plan_forward *before, const struct plan_f
 {
 	if (before->ports != after->ports || before->workers != after->workers)
 		return false;
-	if (!same_conf(before->conf, after->conf))
+	if (!conf_forward_same(before->conf, after->conf, forward_params))
 		return false;
 	for (unsigned i = 0; i < before->ports; i++) {
 		if (!same_port(&before->port[i], &after->port[i]))
