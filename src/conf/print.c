@@ -124,7 +124,7 @@ static bool same_rows(enum option_scope scope, const struct option_place *one,
 	{
 		char text[OPTION_TEXT_SIZE], other_text[OPTION_TEXT_SIZE];
 
-		if (row->scope != scope || !row->kind || is_excepted(row, except))
+		if (row->scope != scope || !option_key(row) || is_excepted(row, except))
 			continue;
 		row->kind->print(row, one, text, sizeof(text));
 		row->kind->print(row, other, other_text, sizeof(other_text));
