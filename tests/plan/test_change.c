@@ -73,10 +73,10 @@ static void a_change_costs_what_it_must(void **state)
 		  "[port wan]\ndevice = d0\npromiscuous = off\n"
 		  "[port lan]\ndevice = d1\n" MAIN,
 		  PLAN_CHANGE_PARAMS },
-		{ "another forward", PORTS MAIN,
+		{ "another forward, with which the CPUs are shared anew", PORTS MAIN,
 		  PORTS MAIN
 		  "[port dmz]\ndevice = d2\n[forward more]\nmode = rxdrop\nports = dmz\n",
-		  PLAN_CHANGE_NONE },
+		  PLAN_CHANGE_PARAMS },
 		{ "a CPU that another forward asks for", PORTS MAIN,
 		  PORTS MAIN "[port dmz]\ndevice = d2\n[forward more]\nmode = rxdrop\nports = dmz\n"
 			     "cpus = 0\n",
