@@ -131,8 +131,9 @@ static void check_vlan(struct build *build, struct plan_forward *forward,
 		build_say(build, PLAN_ERROR, forward, port,
 			  "%s: takes the VLAN tags out of received frames, which would leave "
 			  "without them, and its driver (%s) does not let that be switched off; "
-			  "name another, or accept it with vlan-offload = keep",
-			  device->name, device->driver[0] ? device->driver : "unknown");
+			  "name another, or accept it with %s",
+			  device->name, device->driver[0] ? device->driver : "unknown",
+			  build_word(forward, "--vlan-offload=keep", "vlan-offload = keep"));
 	else
 		build_say(build, PLAN_NOTE, forward, port,
 			  "%s: rx-vlan-offload will be switched off, for frames leave with the "

@@ -189,8 +189,8 @@ static void refused(const char *ifname, unsigned which, const char *how)
 		if (!(which & rows[row].flag))
 			continue;
 		log_error("%s: the device takes VLAN tags out of frames (%s is on%s), and they "
-			  "would be forwarded without; `vlan-offload = keep` in its [port] section "
-			  "accepts that",
+			  "would be forwarded without; `vlan-offload = keep` in its "
+			  "[port] section, or --vlan-offload=keep, accepts that",
 			  ifname, rows[row].shown, how);
 		return;
 	}
@@ -219,7 +219,8 @@ int offload_vlan_off(const char *ifname, unsigned *changed)
 	if (err) {
 		log_error("%s: whether the device takes VLAN tags out of frames "
 			  "(rx-vlan-offload) cannot be told or changed: " ERR_FORMAT
-			  "; `vlan-offload = keep` in its [port] section goes on without",
+			  "; `vlan-offload = keep` in its [port] section, or "
+			  "--vlan-offload=keep, goes on without",
 			  ifname, ERR_SANDBOX_ARGS(err));
 	} else if (left) {
 		refused(ifname, left, " and stays so");

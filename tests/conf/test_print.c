@@ -210,8 +210,8 @@ static void what_flags_cannot_say_has_none(void **state)
 	static const char *const rows[] = {
 		"[port a]\ndevice = a\n[port b]\ndevice = b\n[forward f]\nmode = rxdrop\nports = a\n"
 		"[forward g]\nmode = rxdrop\nports = b\n",
-		"[port a]\ndevice = a\npromiscuous = on\n[forward f]\nmode = rxdrop\nports = a\n",
-		"[port a]\ndevice = a\nvlan-offload = keep\n[forward f]\nmode = rxdrop\nports = a\n",
+		"[port a]\ndevice = a\npromiscuous = on\n[port b]\ndevice = b\n[forward f]\n"
+		"mode = patch\nports = a b\n",
 		"[port a]\ndevice = a\n[port b]\ndevice = b\nattach = skb\n[forward f]\nmode = patch\n"
 		"ports = a b\n",
 		"[port a]\ndevice = a\n[port b]\ndevice = b\n[forward f]\nmode = rxdrop\nports = b\n",

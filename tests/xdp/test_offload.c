@@ -145,7 +145,8 @@ static void fixed_is_refused_and_nothing_else_changed(void **state)
 	assert_string_equal(said,
 			    "d0: the device takes VLAN tags out of frames (rx-vlan-offload is on "
 			    "and fixed), and they would be forwarded without; `vlan-offload = "
-			    "keep` in its [port] section accepts that");
+			    "keep` in its [port] section, or --vlan-offload=keep, "
+			    "accepts that");
 }
 
 static void fixed_off_is_fine(void **state)
