@@ -225,7 +225,7 @@ static int list_devices(void *context, struct opener_devices *devices)
 	int err = list_ports(daemon->conf, devices);
 
 	if (!err && daemon->file)
-		err = daemon->file->load(daemon->file->context, &fresh);
+		err = daemon->file->load(daemon->file->context, &fresh, false);
 	if (!err)
 		err = list_ports(&fresh, devices);
 	conf_fini(&fresh);
@@ -276,7 +276,7 @@ static int reload(void *context)
 		log_error("out of memory");
 		return -ENOMEM;
 	}
-	err = daemon->file->load(daemon->file->context, conf);
+	err = daemon->file->load(daemon->file->context, conf, true);
 	if (!err)
 		err = opener_refresh();
 	if (!err)

@@ -2,14 +2,16 @@
 /* The daemon owns everything: it opens ports, workers and sockets, runs them, closes them. */
 #pragma once
 
+#include <stdbool.h>
+
 #include "conf/conf.h"
 
 /* Where a configuration that can be read again comes from. */
 struct daemon_file {
 	const char *path; /* for people */
-	/* Reads it into *conf, which is overwritten, and the caller's to conf_fini(). Returns 0, or -errno
-	 * with everything that is wrong with it logged. */
-	int (*load)(void *context, struct conf *conf);
+	/* Reads it into *conf, which is overwritten, and the caller's to conf_fini(). Returns 0, or -errno;
+	 * `say`: with everything that is wrong with it logged. */
+	int (*load)(void *context, struct conf *conf, bool say);
 	void *context;
 };
 

@@ -231,14 +231,26 @@ static bool must_wait(const struct change *change, const struct step *step)
 	return false;
 }
 
-/* Stops and frees one. */
-static void lower(struct forwarder *forwarder)
+static void retire(struct forwarder *forwarder)
 {
-	if (!forwarder)
-		return;
 	forwarder_stop(forwarder);
 	(void)forwarder_close_lanes(forwarder);
 	forwarder_restore(forwarder);
+}
+
+/* One that did not come to run. */
+static void discard(struct forwarder *forwarder)
+{
+	if (!forwarder)
+		return;
+	retire(forwarder);
+	forwarder_free(forwarder);
+}
+
+/* One that ran. */
+static void lower(struct forwarder *forwarder)
+{
+	retire(forwarder);
 	log_info("forward %s: ended; %llu frames reclaimed", forwarder->conf->name,
 		 (unsigned long long)forwarder_reclaimed(forwarder));
 	forwarder_free(forwarder);
@@ -254,7 +266,7 @@ static int raise_forward(const struct fleet *fleet, const struct plan_forward *p
 	if (!err)
 		err = forwarder_start(forwarder);
 	if (err)
-		lower(forwarder);
+		discard(forwarder);
 	else
 		*result = forwarder;
 	return err;
@@ -281,7 +293,7 @@ static void lower_steps(struct change *change)
 
 		if (step->change != PLAN_CHANGE_REBUILD)
 			continue;
-		lower(step->after);
+		discard(step->after);
 		step->after = NULL;
 	}
 }

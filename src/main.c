@@ -60,7 +60,7 @@ static void say_findings(const struct diag *diag)
 }
 
 /* Reads the configuration file, if there is one. Returns 0, or -errno after messages. */
-static int load(const struct options *options, struct conf *conf)
+static int load(const struct options *options, struct conf *conf, bool say)
 {
 	struct diag diag = { 0 };
 	int err;
@@ -68,7 +68,8 @@ static int load(const struct options *options, struct conf *conf)
 	if (!options->file)
 		return 0;
 	err = options_load(options, conf, &diag);
-	say_findings(&diag);
+	if (say)
+		say_findings(&diag);
 	diag_fini(&diag);
 	return err;
 }
@@ -107,9 +108,9 @@ static int show_plan(const struct conf *conf, bool json)
 }
 
 /* For the daemon, when it is to read the file again. */
-static int load_again(void *context, struct conf *conf)
+static int load_again(void *context, struct conf *conf, bool say)
 {
-	return load(context, conf);
+	return load(context, conf, say);
 }
 
 static int run(struct options *options, struct conf *conf)
@@ -168,7 +169,7 @@ int main(int argc, char **argv)
 	case OPTIONS_RUN:
 		break;
 	}
-	status = load(&options, &conf) ? EXIT_USAGE : act(&options, &conf);
+	status = load(&options, &conf, true) ? EXIT_USAGE : act(&options, &conf);
 	conf_fini(&conf);
 	return status;
 }

@@ -111,6 +111,7 @@ static void collect_sockets(struct forwarder *forwarder, struct report *report, 
 			.mode = forwarder->mode,
 			.queue = forwarder->worker[index]->number,
 			.worker = first + index,
+			.worker_number = index,
 			.native = port->prog.native,
 			.zero_copy = lane->xsk.zero_copy,
 			.need_wakeup = lane->xsk.need_wakeup,
@@ -213,6 +214,7 @@ static void collect_workers(const struct forwarder *forwarder, struct report *re
 		if (err)
 			report->current = false;
 		describe_worker(forwarder, worker, forwarder->worker[i]);
+		worker->number = i;
 		report->workers++;
 	}
 }

@@ -167,11 +167,8 @@ static int set_promiscuous(void *context, const char *name, bool on, char *error
 		err = forwarder_set_promiscuous(port, on);
 	if (err) {
 		snprintf(error, error_size,
-			 "port %s: promiscuous mode cannot be switched %s: " ERR_FORMAT "%s", name,
-			 on ? "on" : "off", ERR_ARGS(err),
-			 err == -EPERM ? "; the daemon has given up its privileges "
-					 "(--keep-privileges)" :
-					 "");
+			 "port %s: promiscuous mode cannot be switched %s: " ERR_FORMAT, name,
+			 on ? "on" : "off", ERR_ARGS(err));
 		return err;
 	}
 	log_info("%s: promiscuous mode is %s, an operator wants it so", port->netdev.name,

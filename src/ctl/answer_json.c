@@ -63,7 +63,7 @@ static json_t *queue_json(const struct report *report, const struct report_socke
 	json_object_set_new(object, "queue", json_count(socket->queue));
 	json_object_set_new(object, "forward", json_text(socket->forward));
 	json_object_set_new(object, "mode", json_text(socket->mode->name));
-	json_object_set_new(object, "worker", json_count(socket->worker));
+	json_object_set_new(object, "worker", json_count(socket->worker_number));
 	json_object_set_new(object, "cpu", json_count(report->worker[socket->worker].cpu));
 	json_object_set_new(object, "zero_copy", json_boolean(socket->zero_copy));
 	json_object_set_new(object, "need_wakeup", json_boolean(socket->need_wakeup));
@@ -95,7 +95,7 @@ static json_t *worker_json(const struct report *report, unsigned index)
 	const struct report_worker *worker = &report->worker[index];
 	json_t *object = json_object(), *sockets = json_array(), *counts;
 
-	json_object_set_new(object, "worker", json_count(index));
+	json_object_set_new(object, "worker", json_count(worker->number));
 	json_object_set_new(object, "forward", json_text(worker->forward));
 	json_object_set_new(object, "mode", json_text(worker->mode->name));
 	json_object_set_new(object, "wait", json_text(report_wait_name(worker->wait)));
@@ -178,7 +178,7 @@ static json_t *socket_json(const struct report_socket *socket)
 
 	json_object_set_new(object, "port", json_text(socket->port));
 	json_object_set_new(object, "forward", json_text(socket->forward));
-	json_object_set_new(object, "worker", json_count(socket->worker));
+	json_object_set_new(object, "worker", json_count(socket->worker_number));
 	json_object_update(object, counts);
 	json_decref(counts);
 	json_object_set_new(object, "send_calls", kicks_json(socket->counts));

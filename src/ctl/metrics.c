@@ -128,7 +128,7 @@ static void print_socket_labels(FILE *out, const struct report_socket *socket)
 	print_label(out, "forward", socket->forward);
 	fputc(',', out);
 	print_label(out, "port", socket->port);
-	fprintf(out, ",queue=\"%u\",worker=\"%u\"", socket->queue, socket->worker);
+	fprintf(out, ",queue=\"%u\",worker=\"%u\"", socket->queue, socket->worker_number);
 }
 
 static void print_socket_family(FILE *out, const struct socket_family *row,
@@ -287,8 +287,8 @@ static void print_workers(FILE *out, const struct report *report)
 			print_name(out, &worker_families[i].family);
 			fputc('{', out);
 			print_label(out, "forward", worker->forward);
-			fprintf(out, ",worker=\"%u\",cpu=\"%u\"} %" PRId64 "\n", j, worker->cpu,
-				worker_families[i].value(worker));
+			fprintf(out, ",worker=\"%u\",cpu=\"%u\"} %" PRId64 "\n", worker->number,
+				worker->cpu, worker_families[i].value(worker));
 		}
 	}
 }

@@ -24,6 +24,7 @@ struct report_socket {
 	const struct mode *mode;
 	unsigned queue;
 	unsigned worker;			   /* index in report.worker */
+	unsigned worker_number;			   /* that one's number in its forward */
 	bool native, zero_copy, need_wakeup, poll; /* as they are, not as asked */
 	bool frags;				   /* a packet may take several descriptors */
 	enum report_busy_poll busy_poll;
@@ -69,6 +70,7 @@ enum report_wait {
 
 struct report_worker {
 	const char *forward; /* its name in the configuration */
+	unsigned number;     /* in that forward, as the plan has it */
 	const struct mode *mode;
 	unsigned cpu;
 	enum report_wait wait;

@@ -47,6 +47,7 @@ static inline void sample_init(struct sample *sample)
 		struct worker_counts *counts = &sample->worker[i].counts;
 
 		sample->worker[i] = (struct report_worker){ .forward = "main",
+							    .number = i,
 							    .mode = &sample_mode,
 							    .cpu = 4 + i,
 							    .wait = (enum report_wait)i,
@@ -63,6 +64,7 @@ static inline void sample_init(struct sample *sample)
 							    .mode = &sample_mode,
 							    .queue = i,
 							    .worker = i,
+							    .worker_number = i,
 							    .native = true,
 							    .zero_copy = i,
 							    .need_wakeup = !i,
