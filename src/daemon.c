@@ -232,21 +232,28 @@ static int list_devices(void *context, struct opener_devices *devices)
 	return err;
 }
 
+/* Reports are of what runs, and rates of nothing that has ended. */
+static void renew_reports(struct daemon *daemon, const struct conf *conf)
+{
+	if (!operators_change(&daemon->operators, conf) && !monitor_change(&daemon->monitor, conf))
+		return;
+	daemon->output_failed = true;
+	daemon->status = 1;
+	sd_event_exit(daemon->loop, 0);
+}
+
 /* Everything in the new configuration, or nothing of it. */
 static int adopt(struct daemon *daemon, struct conf *conf, struct plan *plan)
 {
 	int err = fleet_change(&daemon->fleet, conf, plan);
 
+	/* Also if it failed: a forward may have been ended, and started again. */
+	renew_reports(daemon, err ? daemon->conf : conf);
 	if (err)
 		return err;
 	if (strcmp(conf->control_socket, daemon->conf->control_socket) != 0 ||
 	    strcmp(conf->control_group, daemon->conf->control_group) != 0)
 		log_warning("control-socket and control-group stay as they are until a restart");
-	if (operators_change(&daemon->operators, conf) || monitor_change(&daemon->monitor, conf)) {
-		daemon->output_failed = true;
-		daemon->status = 1;
-		sd_event_exit(daemon->loop, 0);
-	}
 	plan_free(daemon->plan);
 	conf_fini(daemon->conf);
 	free(daemon->conf);
@@ -255,6 +262,14 @@ static int adopt(struct daemon *daemon, struct conf *conf, struct plan *plan)
 	log_info("configuration read again: %u forward%s", conf->forwards,
 		 conf->forwards == 1 ? "" : "s");
 	return 0;
+}
+
+/* Without the helper parameters can still change: what cannot be opened says so. */
+static int refresh_opener(void)
+{
+	int err = opener_fd() < 0 ? 0 : opener_refresh();
+
+	return err == -EPIPE ? 0 : err;
 }
 
 /* Reads the configuration again and goes over to it; on any error everything stays. Returns 0, or -errno
@@ -278,7 +293,7 @@ static int reload(void *context)
 	}
 	err = daemon->file->load(daemon->file->context, conf, true);
 	if (!err)
-		err = opener_refresh();
+		err = refresh_opener();
 	if (!err)
 		err = planner_make(conf, &plan);
 	if (!err)

@@ -9,6 +9,7 @@
 
 #include "base/log.h"
 #include "plan/change.h"
+#include "xdp/opener.h"
 
 unsigned fleet_workers(const struct fleet *fleet)
 {
@@ -349,6 +350,16 @@ static void settle(struct change *change, struct forwarder **forward)
 	fleet->forwards = change->steps;
 }
 
+/* True if something is still to be opened. */
+static bool waits(const struct change *change)
+{
+	for (unsigned i = 0; i < change->steps; i++) {
+		if (!change->step[i].after)
+			return true;
+	}
+	return false;
+}
+
 static int carry_out(struct change *change, struct forwarder **forward,
 		     const struct plan_forward **ended)
 {
@@ -356,6 +367,9 @@ static int carry_out(struct change *change, struct forwarder **forward,
 
 	/* First what disturbs nothing: if that fails, nothing has happened. */
 	err = raise_steps(change, false);
+	/* Nothing is ended for what cannot be opened, nor could it be started again. */
+	if (!err && waits(change))
+		err = opener_check();
 	if (err) {
 		lower_steps(change);
 		return err;

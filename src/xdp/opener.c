@@ -130,7 +130,7 @@ void opener_stop(void)
 
 int opener_fd(void)
 {
-	return opener.fd > 0 ? opener.fd : -1;
+	return opener.fd > 0 && !opener.lost ? opener.fd : -1;
 }
 
 /* "; `ethtool -K d0 rxvlan on`, ... put back what it changed", or nothing. */

@@ -44,7 +44,8 @@ int opener_start(const struct opener_opts *opts);
  */
 void opener_stop(void);
 
-/* Becomes readable when the helper is gone, and never else; then opener_lost() says so. -1: not started. */
+/* Becomes readable when the helper is gone, and never else; then opener_lost() says so. -1: not started, or
+ * that was said. */
 int opener_fd(void);
 
 /* Reaps the helper that is gone, and says once what nobody does any more, with what to type instead. */

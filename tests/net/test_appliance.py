@@ -87,7 +87,7 @@ def test_two_forwards_are_both_exact(rig, tap, task, millraced, file, attach, wa
         assert all(re.search(rf"\b{word}\b", out) for word in ("wan", "lan", "dmz")), out
     text = millracectl(file.sock, "plan")[1]
     assert "forward main: patch, 1 worker" in text and f"forward side: {second}, 1 worker" in text
-    assert [one["name"] for one in file.ask("plan")["plan"]["forwards"]] == ["main", "side"]
+    assert [one["forward"] for one in file.ask("plan")["plan"]["forwards"]] == ["main", "side"]
 
     final = daemon.stop()
     for name in ("d0", "d1"):
