@@ -587,6 +587,9 @@ void forwarder_stop(struct forwarder *forwarder)
 		for (unsigned j = 0; j < forwarder->ports; j++)
 			prog_slot_clear(&forwarder->port[j].prog, forwarder->plan->worker[i].queue);
 	}
+	/* A poll of the driver that had looked up a socket before: its frames come while workers run. */
+	if (forwarder->mode->receives)
+		prog_settle();
 	stop_workers(forwarder);
 	for (unsigned i = 0; i < forwarder->ports; i++)
 		prog_detach(&forwarder->port[i].prog);

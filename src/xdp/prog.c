@@ -6,10 +6,12 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/if_link.h>
+#include <linux/membarrier.h>
 #include <linux/types.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -349,6 +351,13 @@ void prog_slot_clear(const struct prog *prog, uint32_t queue)
 {
 	if (prog->xsks_fd > 0)
 		(void)bpf_map_delete_elem(prog->xsks_fd, &queue);
+}
+
+void prog_settle(void)
+{
+	/* Programs, and the flush behind them, run with softirqs off, which the kernel's RCU waits for;
+	 * this is its way to ask for that (synchronize_rcu() in kernel/sched/membarrier.c). */
+	(void)syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL, 0, 0);
 }
 
 int prog_counts(const struct prog *prog, struct prog_counts *counts)

@@ -55,6 +55,12 @@ int prog_slot_set(const struct prog *prog, uint32_t queue, int xsk_fd);
 /* Empties the slot: frames go to the host's stack from then on. An empty slot is fine. */
 void prog_slot_clear(const struct prog *prog, uint32_t queue);
 
+/*
+ * Waits until every run of a program that began before has ended, and what it redirected has reached its
+ * socket: some 10 ms. Where membarrier(2) is not to be had it returns at once. Any program, any thread.
+ */
+void prog_settle(void);
+
 /* Sums the counts of all CPUs. Returns 0, or -errno with *counts untouched: -ENOMEM, -EBADF. */
 int prog_counts(const struct prog *prog, struct prog_counts *counts);
 
