@@ -116,7 +116,8 @@ static bool is_excepted(const struct option_row *row, const char *const *except)
 	return false;
 }
 
-/* By the text of each row: so a row that is added is compared too. */
+/* By the text of each row: so a row that is added is compared too. What is short for a key says no more
+ * than the key. */
 static bool same_rows(enum option_scope scope, const struct option_place *one,
 		      const struct option_place *other, const char *const *except)
 {
@@ -124,7 +125,7 @@ static bool same_rows(enum option_scope scope, const struct option_place *one,
 	{
 		char text[OPTION_TEXT_SIZE], other_text[OPTION_TEXT_SIZE];
 
-		if (row->scope != scope || !row->kind || is_excepted(row, except))
+		if (row->scope != scope || !row->kind || row->sets || is_excepted(row, except))
 			continue;
 		row->kind->print(row, one, text, sizeof(text));
 		row->kind->print(row, other, other_text, sizeof(other_text));
