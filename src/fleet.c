@@ -232,14 +232,19 @@ static bool must_wait(const struct change *change, const struct step *step)
 	return false;
 }
 
-/* Stops and frees one. */
+static void take_down(struct forwarder *forwarder)
+{
+	forwarder_stop(forwarder);
+	(void)forwarder_close_lanes(forwarder);
+	forwarder_restore(forwarder);
+}
+
+/* Stops and frees one that ran. */
 static void lower(struct forwarder *forwarder)
 {
 	if (!forwarder)
 		return;
-	forwarder_stop(forwarder);
-	(void)forwarder_close_lanes(forwarder);
-	forwarder_restore(forwarder);
+	take_down(forwarder);
 	log_info("forward %s: ended; %llu frames reclaimed", forwarder->conf->name,
 		 (unsigned long long)forwarder_reclaimed(forwarder));
 	forwarder_free(forwarder);
@@ -254,10 +259,13 @@ static int raise_forward(const struct fleet *fleet, const struct plan_forward *p
 
 	if (!err)
 		err = forwarder_start(forwarder);
-	if (err)
-		lower(forwarder);
-	else
+	if (!err) {
 		*result = forwarder;
+		return 0;
+	}
+	if (forwarder)
+		take_down(forwarder);
+	forwarder_free(forwarder);
 	return err;
 }
 
