@@ -1,154 +1,283 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* What a reload takes: plans of two configurations that differ in one thing. */
 #include "../../src/plan/change.c"
 
 #include <stdlib.h>
 
-#include "conf/file.h"
 #include "unit.h"
 
-/* A configuration and its plan on a host of two cards with four queues each, and four CPUs. */
-struct world {
+#define PORTS 2
+
+/* One forward of two ports, with a plan of it. */
+struct side {
 	struct conf conf;
+	struct conf_port port[PORTS];
+	struct conf_forward forward;
+	struct host_facts host;
+	struct netdev device[PORTS];
+	struct cpu_facts cpu[8];
 	struct plan *plan;
-	struct netdev device[4];
 };
 
-static void world_open(struct world *world, const char *text)
+static void make_side(struct side *side)
 {
-	struct cpu_facts cpus[4] = { { 0, 0 }, { 1, 0 }, { 2, 0 }, { 3, 0 } };
-	struct host_facts host = { .device = world->device, .cpus = 4, .cpu = cpus };
-	struct diag diag = { 0 };
-	FILE *in = fmemopen((void *)text, strlen(text), "r");
-
-	memset(world, 0, sizeof(*world));
-	assert_non_null(in);
-	assert_int_equal(conf_parse(in, &world->conf, &diag), 0);
-	fclose(in);
-	diag_fini(&diag);
-	for (unsigned i = 0; i < world->conf.ports; i++) {
-		struct netdev *device = &world->device[i];
-
-		*device = (struct netdev){
+	*side = (struct side){ .conf = { .ports = PORTS, .forwards = 1 } };
+	side->conf.port = side->port;
+	side->conf.forward = &side->forward;
+	side->host = (struct host_facts){
+		.devices = PORTS, .device = side->device, .cpus = 8, .cpu = side->cpu
+	};
+	for (unsigned i = 0; i < 8; i++)
+		side->cpu[i] = (struct cpu_facts){ i, 0 };
+	side->forward = (struct conf_forward){
+		.name = "main",
+		.mode = CONF_MODE_PATCH,
+		.ports = PORTS,
+		.port = { &side->port[0], &side->port[1] },
+		.poll = true,
+		.batch = 64,
+		.frame_size = 4096,
+		.ring_size = 2048,
+		.frames_per_queue = 10240,
+		.line = 50,
+	};
+	side->forward.tx.size_min = side->forward.tx.size_max = 64;
+	for (unsigned i = 0; i < PORTS; i++) {
+		side->port[i] = (struct conf_port){ .all_queues = true, .line = 10 + i };
+		snprintf(side->port[i].name, sizeof(side->port[i].name), "port%u", i);
+		snprintf(side->port[i].device, sizeof(side->port[i].device), "eth%u", i);
+		side->device[i] = (struct netdev){
 			.present = true,
-			.ifindex = 10 + world->conf.port[i].device[1] - '0',
+			.driver = "ice",
+			.ifindex = 100 + (int)i,
 			.mtu = 1500,
-			.rx_queues = 4,
-			.tx_queues = 4,
+			.rx_queues = 2,
+			.tx_queues = 2,
 			.ethernet = true,
-			.numa_node = -1,
+			.link_up = true,
 		};
-		snprintf(device->name, sizeof(device->name), "%.15s", world->conf.port[i].device);
+		snprintf(side->device[i].name, sizeof(side->device[i].name), "eth%u", i);
 	}
-	host.devices = world->conf.ports;
-	assert_int_equal(plan_make(&world->conf, &host, &world->plan), 0);
-	assert_true(world->plan->forward[0].complete);
 }
 
-static void world_close(struct world *world)
+static const struct plan_forward *plan_of(struct side *side)
 {
-	plan_free(world->plan);
-	conf_fini(&world->conf);
+	assert_int_equal(plan_make(&side->conf, &side->host, &side->plan), 0);
+	assert_true(side->plan->forward[0].complete);
+	return &side->plan->forward[0];
 }
 
-#define PORTS "[port wan]\ndevice = d0\n[port lan]\ndevice = d1\n"
-#define MAIN  "[forward main]\nmode = patch\nports = wan lan\n"
+/* What it takes from the usual one to one that `edit` has changed; the same the other way round. */
+static enum plan_change change_of(void (*edit)(struct side *side))
+{
+	struct side before, after;
+	enum plan_change change;
 
-static void a_change_costs_what_it_must(void **state)
+	make_side(&before);
+	make_side(&after);
+	edit(&after);
+	change = plan_compare(plan_of(&before), plan_of(&after));
+	assert_int_equal(plan_compare(&after.plan->forward[0], &before.plan->forward[0]), change);
+	plan_free(before.plan);
+	plan_free(after.plan);
+	return change;
+}
+
+/* --- the edits --- */
+
+static void nothing(struct side *side)
+{
+	(void)side;
+}
+
+static void other_lines(struct side *side)
+{
+	side->forward.line = 7;
+	side->port[0].line = 1;
+}
+
+static void other_name_of_the_device(struct side *side)
+{
+	snprintf(side->port[0].device, sizeof(side->port[0].device), "uplink");
+}
+
+static void same_queues_by_number(struct side *side)
+{
+	side->port[0].all_queues = false;
+	assert_int_equal(number_list_parse("0-1", 4095, &side->port[0].queues), 0);
+}
+
+static void spin(struct side *side)
+{
+	side->forward.poll = false;
+}
+
+static void busy_poll(struct side *side)
+{
+	side->forward.busy_poll = true;
+}
+
+static void batch(struct side *side)
+{
+	side->forward.batch = 16;
+}
+
+static void cpus(struct side *side)
+{
+	assert_int_equal(number_list_parse("5,6", 4095, &side->forward.cpus), 0);
+}
+
+static void promiscuous(struct side *side)
+{
+	side->port[1].promiscuous = CONF_PROMISCUOUS_OFF;
+}
+
+static void another_device(struct side *side)
+{
+	side->device[1].ifindex = 200;
+}
+
+static void another_port_name(struct side *side)
+{
+	snprintf(side->port[1].name, sizeof(side->port[1].name), "lan");
+}
+
+static void ports_exchanged(struct side *side)
+{
+	side->forward.port[0] = &side->port[1];
+	side->forward.port[1] = &side->port[0];
+}
+
+static void fewer_queues_asked(struct side *side)
+{
+	side->port[0].all_queues = false;
+	assert_int_equal(number_list_parse("0", 4095, &side->port[0].queues), 0);
+}
+
+static void fewer_queues_there(struct side *side)
+{
+	side->device[1].rx_queues = side->device[1].tx_queues = 1;
+}
+
+static void skb(struct side *side)
+{
+	side->port[0].attach = CONF_ATTACH_SKB;
+}
+
+static void never_zero_copy(struct side *side)
+{
+	side->port[0].zero_copy = CONF_ZERO_COPY_NEVER;
+}
+
+static void vlan_offload(struct side *side)
+{
+	side->port[0].keep_vlan_offload = true;
+}
+
+static void mode(struct side *side)
+{
+	side->forward.mode = CONF_MODE_RXDROP;
+}
+
+static void ring_size(struct side *side)
+{
+	side->forward.ring_size = 1024;
+}
+
+static void frames(struct side *side)
+{
+	side->forward.frames_per_queue = 20480;
+}
+
+static void frags(struct side *side)
+{
+	side->forward.frags = true;
+}
+
+static void shared_umem(struct side *side)
+{
+	side->forward.shared_umem = true;
+}
+
+static void realtime(struct side *side)
+{
+	side->forward.realtime = true;
+	side->forward.priority = 10;
+}
+
+static void spin_and_ring_size(struct side *side)
+{
+	spin(side);
+	ring_size(side);
+}
+
+static void what_an_edit_takes(void **state)
 {
 	static const struct {
-		const char *what, *before, *after;
+		const char *name;
+		void (*edit)(struct side *side);
 		enum plan_change want;
-	} rows[] = {
-		{ "nothing", PORTS MAIN, PORTS MAIN, PLAN_CHANGE_NONE },
-		{ "lines and blanks", PORTS MAIN, "\n\n" PORTS "\n; new\n" MAIN "\n",
-		  PLAN_CHANGE_NONE },
-		{ "a default that is said", PORTS MAIN, PORTS MAIN "batch = 64\nwait = poll\n",
-		  PLAN_CHANGE_NONE },
-		{ "wait", PORTS MAIN, PORTS MAIN "wait = spin\n", PLAN_CHANGE_PARAMS },
-		{ "wait", PORTS MAIN "wait = spin\n", PORTS MAIN "wait = busy-poll\n",
-		  PLAN_CHANGE_PARAMS },
-		{ "batch", PORTS MAIN, PORTS MAIN "batch = 32\n", PLAN_CHANGE_PARAMS },
-		{ "cpus", PORTS MAIN, PORTS MAIN "cpus = 3,2,1,0\n", PLAN_CHANGE_PARAMS },
-		{ "promiscuous", PORTS MAIN,
-		  "[port wan]\ndevice = d0\npromiscuous = off\n"
-		  "[port lan]\ndevice = d1\n" MAIN,
-		  PLAN_CHANGE_PARAMS },
-		{ "another forward, with which the CPUs are shared anew", PORTS MAIN,
-		  PORTS MAIN
-		  "[port dmz]\ndevice = d2\n[forward more]\nmode = rxdrop\nports = dmz\n",
-		  PLAN_CHANGE_PARAMS },
-		{ "a CPU that another forward asks for", PORTS MAIN,
-		  PORTS MAIN "[port dmz]\ndevice = d2\n[forward more]\nmode = rxdrop\nports = dmz\n"
-			     "cpus = 0\n",
-		  PLAN_CHANGE_PARAMS },
-		{ "mode", PORTS MAIN, PORTS "[forward main]\nmode = rxdrop\nports = wan lan\n",
-		  PLAN_CHANGE_REBUILD },
-		{ "ring size", PORTS MAIN, PORTS MAIN "ring-size = 1024\n", PLAN_CHANGE_REBUILD },
-		{ "frame size", PORTS MAIN, PORTS MAIN "frame-size = 2048\n", PLAN_CHANGE_REBUILD },
-		{ "multi-buffer", PORTS MAIN, PORTS MAIN "frags = yes\n", PLAN_CHANGE_REBUILD },
-		{ "device", PORTS MAIN, "[port wan]\ndevice = d0\n[port lan]\ndevice = d3\n" MAIN,
-		  PLAN_CHANGE_REBUILD },
-		{ "queues", PORTS MAIN,
-		  "[port wan]\ndevice = d0\nqueues = 0\n[port lan]\ndevice = d1\n" MAIN,
-		  PLAN_CHANGE_REBUILD },
-		{ "attach", PORTS MAIN,
-		  "[port wan]\ndevice = d0\nattach = skb\n[port lan]\ndevice = d1\n" MAIN,
-		  PLAN_CHANGE_REBUILD },
-		{ "order of ports", PORTS MAIN,
-		  PORTS "[forward main]\nmode = patch\nports = lan wan\n", PLAN_CHANGE_REBUILD },
+	} cases[] = {
+		{ "nothing", nothing, PLAN_CHANGE_NONE },
+		{ "other lines", other_lines, PLAN_CHANGE_NONE },
+		{ "other name of the device", other_name_of_the_device, PLAN_CHANGE_NONE },
+		{ "wait = spin", spin, PLAN_CHANGE_PARAMS },
+		{ "wait = busy-poll", busy_poll, PLAN_CHANGE_PARAMS },
+		{ "batch", batch, PLAN_CHANGE_PARAMS },
+		{ "cpus", cpus, PLAN_CHANGE_PARAMS },
+		{ "promiscuous", promiscuous, PLAN_CHANGE_PARAMS },
+		{ "another device", another_device, PLAN_CHANGE_REBUILD },
+		{ "another port name", another_port_name, PLAN_CHANGE_REBUILD },
+		{ "ports exchanged", ports_exchanged, PLAN_CHANGE_REBUILD },
+		{ "same queues by number", same_queues_by_number, PLAN_CHANGE_REBUILD },
+		{ "fewer queues asked", fewer_queues_asked, PLAN_CHANGE_REBUILD },
+		{ "fewer queues there", fewer_queues_there, PLAN_CHANGE_REBUILD },
+		{ "attach", skb, PLAN_CHANGE_REBUILD },
+		{ "zero-copy", never_zero_copy, PLAN_CHANGE_REBUILD },
+		{ "vlan-offload", vlan_offload, PLAN_CHANGE_REBUILD },
+		{ "mode", mode, PLAN_CHANGE_REBUILD },
+		{ "ring-size", ring_size, PLAN_CHANGE_REBUILD },
+		{ "frames-per-queue", frames, PLAN_CHANGE_REBUILD },
+		{ "frags", frags, PLAN_CHANGE_REBUILD },
+		{ "shared-umem", shared_umem, PLAN_CHANGE_REBUILD },
+		{ "policy", realtime, PLAN_CHANGE_REBUILD },
+		{ "wait and ring-size", spin_and_ring_size, PLAN_CHANGE_REBUILD },
 	};
 
 	(void)state;
-	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
-		struct world before, after;
-		enum plan_change change;
+	for (unsigned i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		enum plan_change got = change_of(cases[i].edit);
 
-		world_open(&before, rows[i].before);
-		world_open(&after, rows[i].after);
-		change = plan_compare(&before.plan->forward[0], &after.plan->forward[0]);
-		if (change != rows[i].want)
-			print_error("%s: %d\n", rows[i].what, (int)change);
-		assert_int_equal(change, rows[i].want);
-		world_close(&before);
-		world_close(&after);
+		if (got != cases[i].want)
+			fail_msg("%s: %d, want %d", cases[i].name, got, cases[i].want);
 	}
 }
 
-static void other_queues_of_the_device_are_another_topology(void **state)
+static void a_device_of_both_is_found_by_its_number(void **state)
 {
-	struct world before, after;
+	struct side one, other;
+	const struct plan_forward *first;
 
 	(void)state;
-	world_open(&before, PORTS MAIN);
-	world_open(&after, PORTS MAIN);
-	after.plan->forward[0].port[1].device.tx_queues = 2;
-	assert_int_equal(plan_compare(&before.plan->forward[0], &after.plan->forward[0]),
-			 PLAN_CHANGE_REBUILD);
-	world_close(&before);
-	world_close(&after);
-}
-
-static void devices_are_shared_by_what_they_are_and_not_by_their_names(void **state)
-{
-	struct world one, other;
-
-	(void)state;
-	world_open(&one, PORTS MAIN);
-	world_open(&other, "[port a]\ndevice = d1\n[port b]\ndevice = d3\n"
-			   "[forward x]\nmode = patch\nports = a b\n");
-	assert_true(plan_shares_device(&one.plan->forward[0], &other.plan->forward[0]));
-	other.plan->forward[0].port[0].device.ifindex = 99;
-	assert_false(plan_shares_device(&one.plan->forward[0], &other.plan->forward[0]));
-	world_close(&one);
-	world_close(&other);
+	make_side(&one);
+	make_side(&other);
+	first = plan_of(&one);
+	other.device[0].ifindex = 300;
+	other.device[1].ifindex = 301;
+	assert_false(plan_shares_device(first, plan_of(&other)));
+	plan_free(other.plan);
+	other.device[1].ifindex = one.device[0].ifindex;
+	assert_true(plan_shares_device(first, plan_of(&other)));
+	assert_true(plan_shares_device(&other.plan->forward[0], first));
+	plan_free(other.plan);
+	plan_free(one.plan);
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_change_costs_what_it_must),
-		cmocka_unit_test(other_queues_of_the_device_are_another_topology),
-		cmocka_unit_test(devices_are_shared_by_what_they_are_and_not_by_their_names),
+		cmocka_unit_test(what_an_edit_takes),
+		cmocka_unit_test(a_device_of_both_is_found_by_its_number),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
