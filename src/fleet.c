@@ -294,7 +294,8 @@ static void lower_steps(struct change *change)
 
 		if (step->change != PLAN_CHANGE_REBUILD)
 			continue;
-		discard(step->after);
+		if (step->after)
+			lower(step->after);
 		step->after = NULL;
 	}
 }
