@@ -60,8 +60,7 @@ int monitor_change(struct monitor *monitor, const struct conf *conf)
 	monitor->conf = conf;
 	free_reports(monitor);
 	err = make_reports(monitor);
-	/* Twice, so that the one before is of what runs now. */
-	for (int i = 0; !err && i < 2; i++)
+	if (!err) /* so that the one before the next is of what runs now */
 		(void)monitor_collect(monitor, false);
 	return err;
 }
@@ -124,8 +123,14 @@ static void collect_sockets(struct forwarder *forwarder, struct report *report, 
 	}
 }
 
+/* What the program has seen is in a worker's counts a moment later, or, on a busy host, when the NAPI poll
+ * and the worker have got a CPU again: so it is held against counts of this much later. An alarm is wanted
+ * within 3 s of reports a second. */
+#define SETTLE_NS (500 * NSEC_PER_MSEC)
+
+/* `judge`: the counts are good to tell what was seen the last time from what vanished. */
 static void collect_program(struct report *report, const struct report *before,
-			    const struct port *port, bool final)
+			    const struct port *port, bool final, bool judge)
 {
 	struct report_program *program = &report->program[report->programs];
 	const struct report_program *last = &before->program[report->programs];
@@ -136,11 +141,11 @@ static void collect_program(struct report *report, const struct report *before,
 	program->interface = port->netdev.name;
 	program->seen = counts.seen;
 	program->passed = counts.passed;
-	program->unexplained =
-		report_unexplained(report, program, final ? counts.seen : last->seen);
-	/* What a worker that is kept off its CPU has received is not known: judge next time. */
-	if (!report->current)
-		program->unexplained = last->unexplained;
+	program->seen_settled = judge ? counts.seen : last->seen_settled;
+	program->unexplained = last->unexplained;
+	if (judge)
+		program->unexplained = report_unexplained(report, program,
+							  final ? counts.seen : last->seen_settled);
 }
 
 static void warn_of_port(const struct forwarder *forwarder, struct port *port,
@@ -231,7 +236,7 @@ static void collect_all_sockets(const struct fleet *fleet, struct report *report
 }
 
 static void collect_programs(const struct fleet *fleet, struct report *report,
-			     const struct report *before, bool final)
+			     const struct report *before, bool final, bool judge)
 {
 	for (unsigned i = 0; i < fleet->forwards; i++) {
 		struct forwarder *forwarder = fleet->forward[i];
@@ -239,7 +244,7 @@ static void collect_programs(const struct fleet *fleet, struct report *report,
 		for (unsigned j = 0; j < forwarder->ports; j++) {
 			struct port *port = &forwarder->port[j];
 
-			collect_program(report, before, port, final);
+			collect_program(report, before, port, final, judge);
 			warn_of_port(forwarder, port, report,
 				     report->program[report->programs - 1].unexplained);
 		}
@@ -252,6 +257,7 @@ struct report *monitor_collect(struct monitor *monitor, bool final)
 	struct report *report = &monitor->report[!monitor->newest];
 	const struct report *before = &monitor->report[monitor->newest];
 	uint64_t now_ns, deadline_ns;
+	bool judge;
 
 	monitor->newest = !monitor->newest;
 	report->current = true;
@@ -261,7 +267,12 @@ struct report *monitor_collect(struct monitor *monitor, bool final)
 	for (unsigned i = 0; i < fleet->forwards; i++)
 		collect_workers(fleet->forward[i], report, before, deadline_ns);
 	collect_all_sockets(fleet, report);
-	collect_programs(fleet, report, before, final);
+	/* What a worker that is kept off its CPU has received is not known: judge next time. */
+	now_ns = clock_now_ns();
+	judge = report->current && (final || now_ns - monitor->judged_ns >= SETTLE_NS);
+	if (judge)
+		monitor->judged_ns = now_ns;
+	collect_programs(fleet, report, before, final, judge);
 	report->extra_stats = monitor->conf->extra_stats;
 	report->app_stats = monitor->conf->app_stats;
 	report->irq = monitor->conf->irq_string[0];

@@ -19,6 +19,7 @@ struct monitor {
 	struct irq irq;	      /* -I */
 	uint64_t start_ns;    /* 0: not started */
 	uint64_t reported_ns;
+	uint64_t judged_ns; /* when it was last told what vanished */
 };
 
 /* Prepares for a forwarder whose forwarder_init() succeeded. Returns 0, or -errno after a message. */

@@ -34,9 +34,10 @@ struct report_socket {
 
 struct report_program {
 	const char *interface;
-	uint64_t seen;	      /* frames it was run on */
-	uint64_t passed;      /* of these, given to the host */
-	uint64_t unexplained; /* see report_unexplained() */
+	uint64_t seen;	       /* frames it was run on */
+	uint64_t passed;       /* of these, given to the host */
+	uint64_t seen_settled; /* `seen` of when it was last judged what is unexplained */
+	uint64_t unexplained;  /* see report_unexplained() */
 };
 
 enum report_link {

@@ -5,7 +5,7 @@ import os
 import signal
 
 from control import millracectl, result
-from lab import SLOWNESS, wait_until
+from lab import SLOWNESS, backlog_drops, wait_until
 from wire import Stream
 
 
@@ -93,6 +93,7 @@ def devices_of(status):
 @contextlib.contextmanager
 def unharmed(task, build, sender, receiver, rate):
     """A numbered stream runs through meanwhile, and all of it arrives, once, in order, unchanged."""
+    dropped = backlog_drops()
     stream = Stream(task, sender, build, rate)
     try:
         yield stream
@@ -106,4 +107,5 @@ def unharmed(task, build, sender, receiver, rate):
         at = next((n for n, pair in enumerate(zip(got, want)) if pair[0] != pair[1]),
                   min(len(got), len(want)))
         raise AssertionError(f"{receiver.where}: {len(got)} frames of {len(want)}, "
-                             f"the first difference at {at}")
+                             f"the first difference at {at}; the host's backlogs dropped "
+                             f"{backlog_drops() - dropped}")
