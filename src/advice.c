@@ -72,6 +72,8 @@ void advice_partial_checksums(const struct port *port)
 void advice_oversize(const struct port *port, uint64_t frames, unsigned room)
 {
 	const char *name = port->netdev.name;
+	bool in_file = port->conf->line;
+	const char *larger = in_file ? " or a larger frame-size" : " or a larger -f";
 	char command[96] = "";
 
 	if (is_veth(port) && !port->prog.native) {
@@ -82,11 +84,12 @@ void advice_oversize(const struct port *port, uint64_t frames, unsigned room)
 			    port->netdev.peer[0] ? "" : ", PEER being its name there");
 		return;
 	}
+	if (room >= CONF_FRAME_SIZE_MAX - CONF_HEADROOM)
+		larger = "";
 	log_warning("%s: %llu frames larger than the %u bytes a chunk has room for were dropped; "
-		    "start with -F%s, or `ip link set dev %s mtu %u` here and on the far end",
-		    name, (unsigned long long)frames, room,
-		    room < CONF_FRAME_SIZE_MAX - CONF_HEADROOM ? " or a larger -f" : "", name,
-		    room - MTU_HEADERS_MAX);
+		    "start with %s%s, or `ip link set dev %s mtu %u` here and on the far end",
+		    name, (unsigned long long)frames, room, in_file ? "frags = yes" : "-F", larger,
+		    name, room - MTU_HEADERS_MAX);
 }
 
 void advice_mtu(const struct conf_forward *conf, const struct netdev *netdev)

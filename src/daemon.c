@@ -305,7 +305,7 @@ static int reload(void *context)
 	plan_free(plan);
 	conf_fini(conf);
 	free(conf);
-	log_error("the configuration is not taken over; what ran before goes on");
+	log_warning("the configuration is not taken over; what ran before goes on");
 	return err;
 }
 

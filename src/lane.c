@@ -100,6 +100,12 @@ static int try_open(struct lane *lane, const struct lane_opts *opts, bool zero_c
 	return 0;
 }
 
+/* For what to type, as the operator says it: a flag, or a key of the file. */
+static const char *word(const struct lane_opts *opts, const char *flag, const char *key)
+{
+	return opts->conf->line ? key : flag;
+}
+
 static void bind_failed(const struct lane_opts *opts, int err)
 {
 	const struct netdev *netdev = &opts->port->netdev;
@@ -110,13 +116,13 @@ static void bind_failed(const struct lane_opts *opts, int err)
 	if (err == -EBUSY)
 		log_error(
 			"%s q%u: already bound by another AF_XDP socket (EBUSY); end its owner or "
-			"choose another queue with -q",
-			netdev->name, queue);
+			"choose another queue with %s",
+			netdev->name, queue, word(opts, "-q", "queues"));
 	else if (err == -EINVAL && opts->conf->frags)
 		log_error(
-			"%s q%u: the kernel refuses multi-buffer or the queue (EINVAL); -F needs Linux 6.6, "
+			"%s q%u: the kernel refuses multi-buffer or the queue (EINVAL); %s needs Linux 6.6, "
 			"`ethtool -l %s` tells the active queues",
-			netdev->name, queue, netdev->name);
+			netdev->name, queue, word(opts, "-F", "frags = yes"), netdev->name);
 	else if (err == -EINVAL)
 		log_error(
 			"%s q%u: the kernel refuses the queue (EINVAL); see `ethtool -l %s` for the "
@@ -145,9 +151,10 @@ static int open_zero_copy(struct lane *lane, const struct lane_opts *opts, int *
 	if (err || !*bind_err)
 		return err;
 	if (opts->port->conf->zero_copy == CONF_ZERO_COPY_REQUIRE && no_zero_copy(*bind_err))
-		log_error("%s q%u: no zero-copy (driver %s): " ERR_FORMAT "; leave out -z",
+		log_error("%s q%u: no zero-copy (driver %s): " ERR_FORMAT "; leave out %s",
 			  netdev->name, opts->worker->number,
-			  netdev->driver[0] ? netdev->driver : "unknown", ERR_ARGS(*bind_err));
+			  netdev->driver[0] ? netdev->driver : "unknown", ERR_ARGS(*bind_err),
+			  word(opts, "-z", "zero-copy = require"));
 	else if (opts->port->conf->zero_copy == CONF_ZERO_COPY_REQUIRE || *bind_err == -EBUSY)
 		bind_failed(opts, *bind_err);
 	else if (*bind_err != -ECANCELED)

@@ -173,12 +173,13 @@ static void warn_of_port(const struct forwarder *forwarder, struct port *port,
 	if (oversize && !port->said_oversize)
 		advice_oversize(port, oversize, conf_chunk_room(forwarder->conf));
 	if (no_napi && !port->said_no_napi)
-		log_warning("%s: busy-poll not effective: the socket has no NAPI to poll (%s); -B "
+		log_warning("%s: busy-poll not effective: the socket has no NAPI to poll (%s); %s "
 			    "only costs calls here",
 			    port->netdev.name,
 			    !forwarder->mode->receives ? "it receives nothing" :
 			    port->prog.native	       ? "in copy mode this kernel tells it none" :
-							 "skb mode");
+							 "skb mode",
+			    forwarder->conf->line ? "busy-poll" : "-B");
 	port->said_unexplained |= unexplained;
 	port->said_partial |= partial;
 	port->said_oversize |= oversize;

@@ -35,12 +35,20 @@ static const char *what_was_said(void)
 	return said;
 }
 
+static const struct conf_port of_flags, of_file = { .line = 1 };
+
 static const struct port veth = { .netdev = { .name = "d0", .kind = "veth", .peer = "g0" },
 				  .prog = { .native = true } };
-static const struct port veth_skb = { .netdev = { .name = "d1", .kind = "veth", .peer = "s0" } };
+static const struct port veth_skb = { .conf = &of_flags,
+				      .netdev = { .name = "d1", .kind = "veth", .peer = "s0" } };
 static const struct port veth_unknown = { .netdev = { .name = "d2", .kind = "veth" },
 					  .prog = { .native = true } };
-static const struct port card = { .netdev = { .name = "eth0" }, .prog = { .native = true } };
+static const struct port card = { .conf = &of_flags,
+				  .netdev = { .name = "eth0" },
+				  .prog = { .native = true } };
+static const struct port card_of_file = { .conf = &of_file,
+					  .netdev = { .name = "eth0" },
+					  .prog = { .native = true } };
 
 static void nothing_at_start_for_network_cards(void **state)
 {
@@ -111,6 +119,21 @@ static void oversize_elsewhere_is_the_mtu(void **state)
 			    "`ip link set dev eth0 mtu 1770` here and on the far end\n");
 }
 
+static void oversize_from_a_file_names_keys(void **state)
+{
+	(void)state;
+	advice_oversize(&card_of_file, 2, 1792);
+	assert_non_null(
+		strstr(what_was_said(), "start with frags = yes or a larger frame-size, or "));
+}
+
+static void oversize_in_the_largest_chunk_names_no_larger_one(void **state)
+{
+	(void)state;
+	advice_oversize(&card_of_file, 2, CONF_FRAME_SIZE_MAX - CONF_HEADROOM);
+	assert_non_null(strstr(what_was_said(), "start with frags = yes, or "));
+}
+
 #define LISTENING(test) cmocka_unit_test_setup_teardown(test, listen_to_it, listen_no_more)
 
 int main(void)
@@ -123,6 +146,8 @@ int main(void)
 		LISTENING(partial_checksums_over_a_card_are_the_senders),
 		LISTENING(oversize_over_veth_in_skb_mode_is_segmentation),
 		LISTENING(oversize_elsewhere_is_the_mtu),
+		LISTENING(oversize_from_a_file_names_keys),
+		LISTENING(oversize_in_the_largest_chunk_names_no_larger_one),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -21,6 +21,11 @@ static json_int_t count_of(const json_t *object, const char *key)
 	return json_integer_value(json_object_get(object, key));
 }
 
+static const char *plural_of(const json_t *object, const char *key)
+{
+	return count_of(object, key) == 1 ? "" : "s";
+}
+
 static bool is_true(const json_t *object, const char *key)
 {
 	return json_is_true(json_object_get(object, key));
@@ -95,8 +100,8 @@ static void print_reload(FILE *out, const json_t *result)
 	if (is_true(reload, "ok"))
 		fprintf(out, " ago, taken over\n");
 	else
-		fprintf(out, " ago, refused: %" JSON_INTEGER_FORMAT " errors\n",
-			count_of(reload, "errors"));
+		fprintf(out, " ago, refused: %" JSON_INTEGER_FORMAT " error%s\n",
+			count_of(reload, "errors"), plural_of(reload, "errors"));
 }
 
 static int print_queues(FILE *out, const json_t *result)
@@ -166,8 +171,8 @@ static int print_status(FILE *out, const json_t *result, const json_t *before)
 		text_of(result, "version"), count_of(result, "pid"), text_of(result, "state"));
 	print_duration(out, seconds_of(result, "uptime_seconds"));
 	if (path[0])
-		fprintf(out, "\nconfiguration %s, reloaded %" JSON_INTEGER_FORMAT " times\n", path,
-			count_of(result, "generation"));
+		fprintf(out, "\nconfiguration %s, reloaded %" JSON_INTEGER_FORMAT " time%s\n", path,
+			count_of(result, "generation"), plural_of(result, "generation"));
 	else
 		fprintf(out, "\nconfigured by flags\n");
 	print_reload(out, result);

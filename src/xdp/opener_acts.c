@@ -195,8 +195,9 @@ int act_busy_poll(int fd, const char *ifname, uint32_t queue, unsigned budget)
 				sizeof(options[i].value)))
 			continue;
 		err = -errno;
-		log_error("%s q%u: no busy polling: %s=%d: " ERR_FORMAT "; leave out -B", ifname,
-			  queue, options[i].text, options[i].value, ERR_ARGS(err));
+		log_error("%s q%u: no busy polling: %s=%d: " ERR_FORMAT
+			  "; leave out -B, in a file busy-poll",
+			  ifname, queue, options[i].text, options[i].value, ERR_ARGS(err));
 		return err;
 	}
 	return 0;

@@ -190,7 +190,9 @@ static void attach_failed(const struct prog_opts *opts, const char *mode, int er
 	else
 		log_error("%s: no XDP in %s mode: %s%s%s", ifname, mode, reason,
 			  err == -EINVAL ? "; attaching by bpf_link needs Linux 5.9" : "",
-			  strcmp(mode, "native") ? "" : "; without -N skb mode is tried too");
+			  strcmp(mode, "native") ?
+				  "" :
+				  "; without -N, in a file attach = native, skb mode is tried too");
 }
 
 /* For --replace: an empty device before we attach, which the kernel does not do in one step for a link. */

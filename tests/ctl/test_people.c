@@ -145,6 +145,19 @@ static void alarms_are_said(void **state)
 	free(text);
 }
 
+static void one_is_no_plural(void **state)
+{
+	char *text = printed(COMMAND_STATUS,
+			     "{\"configuration\":\"/etc/m.conf\",\"generation\":1,\"last_reload\":"
+			     "{\"ok\":false,\"errors\":1,\"age_seconds\":1}}",
+			     NULL);
+
+	(void)state;
+	assert_non_null(strstr(text, "reloaded 1 time\n"));
+	assert_non_null(strstr(text, "refused: 1 error\n"));
+	free(text);
+}
+
 static void status_has_ports_queues_and_workers(void **state)
 {
 	(void)state;
@@ -212,6 +225,7 @@ int main(void)
 		cmocka_unit_test(rates_are_over_the_time_between_two),
 		cmocka_unit_test(there_is_no_rate_without_an_earlier_count),
 		cmocka_unit_test(alarms_are_said),
+		cmocka_unit_test(one_is_no_plural),
 		cmocka_unit_test(status_has_ports_queues_and_workers),
 		cmocka_unit_test(the_others_are_a_line_or_what_came),
 		cmocka_unit_test(an_empty_result_is_no_harm),

@@ -116,6 +116,18 @@ def test_one_forward_that_cannot_start_starts_none(rig, millraced, file):
     assert rig.dut.attached() == {}
 
 
+@pytest.mark.parametrize("device, keys, way_out", [
+    ("d0", {"zero_copy": "require"}, "leave out zero-copy = require"),
+    ("x0", {"attach": "native"}, "without -N, in a file attach = native, skb mode is tried too"),
+])
+def test_a_refusal_names_the_key_of_the_file(rig1, millraced, file, device, keys, way_out):
+    rig = rig1()
+    rig.dut.ip("link", "add", "x0", "type", "bridge")
+    rig.dut.link_up("x0")
+    file.write(port("wan", device, **keys), forward("main", "rxdrop", "wan"))
+    assert way_out in millraced(rig.dut, "--config", file.path, ready=False).fails(1)
+
+
 def test_check_has_three_answers(rig, file):
     def check(*sections):
         done = subprocess.run(rig.dut.command(MILLRACED, "--check", file.write(*sections)),
