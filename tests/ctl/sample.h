@@ -72,7 +72,9 @@ static inline void sample_init(struct sample *sample)
 							    .counts = &counts->queue[0] };
 		sample_fill(&sample->socket[i].stats, sizeof(sample->socket[i].stats),
 			    500 + 10 * i);
-		sample->program[i] = (struct report_program){ device, 70 + i, 80 + i, 90 + i };
+		sample->program[i] = (struct report_program){
+			.interface = device, .seen = 70 + i, .passed = 80 + i, .unexplained = 90 + i
+		};
 		sample->port[i] = (struct report_port){
 			.port = name,
 			.device = device,
