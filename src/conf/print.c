@@ -173,21 +173,11 @@ static bool has_flag(const struct option_row *key, const char *text)
 /* Ports are alike in everything but their name and device. */
 static bool same_ports(const struct conf *conf)
 {
-	char one[OPTION_TEXT_SIZE], other[OPTION_TEXT_SIZE];
+	static const char *const device[] = { "device", NULL };
 
 	for (unsigned i = 1; i < conf->ports; i++) {
-		const struct option_place first = { .port = &conf->port[0] },
-					  next = { .port = &conf->port[i] };
-
-		for_each_row(row)
-		{
-			if (!(row->in & IN_PORT) || row->kind == &kind_device)
-				continue;
-			row->kind->print(row, &first, one, sizeof(one));
-			row->kind->print(row, &next, other, sizeof(other));
-			if (strcmp(one, other) != 0)
-				return false;
-		}
+		if (!conf_port_same(&conf->port[0], &conf->port[i], device))
+			return false;
 	}
 	return true;
 }
