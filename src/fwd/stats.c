@@ -51,31 +51,29 @@ int64_t worker_counts_kernel(const struct worker_counts *counts)
 	return kernel;
 }
 
-uint64_t worker_counts_lost(const struct worker_counts *counts)
+/* Of the 64-bit member at `offset`, over all queues. */
+static uint64_t sum_queues(const struct worker_counts *counts, size_t offset)
 {
-	uint64_t lost = 0;
+	uint64_t sum = 0;
 
 	for (unsigned i = 0; i < counts->queues; i++)
-		lost += counts->queue[i].lost;
-	return lost;
+		sum += *(const uint64_t *)((const char *)&counts->queue[i] + offset);
+	return sum;
+}
+
+uint64_t worker_counts_lost(const struct worker_counts *counts)
+{
+	return sum_queues(counts, offsetof(struct queue_counts, lost));
 }
 
 uint64_t worker_counts_hand_over(const struct worker_counts *counts)
 {
-	uint64_t frames = 0;
-
-	for (unsigned i = 0; i < counts->queues; i++)
-		frames += counts->queue[i].hand_over;
-	return frames;
+	return sum_queues(counts, offsetof(struct queue_counts, hand_over));
 }
 
 uint64_t worker_counts_handed(const struct worker_counts *counts)
 {
-	uint64_t packets = 0;
-
-	for (unsigned i = 0; i < counts->queues; i++)
-		packets += counts->queue[i].handed;
-	return packets;
+	return sum_queues(counts, offsetof(struct queue_counts, handed));
 }
 
 int64_t worker_counts_balance(const struct worker_counts *counts)
