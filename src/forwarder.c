@@ -9,13 +9,19 @@
 #include <unistd.h>
 
 #include "advice.h"
-#include "base/clock.h"
 #include "base/log.h"
 #include "base/signals.h"
+#include "forwarder_steps.h"
 #include "xdp/opener.h"
 
-void forwarder_init(struct forwarder *forwarder, const struct plan_forward *plan, int done_fd)
+struct forwarder *forwarder_new(const struct plan_forward *plan, int done_fd)
 {
+	struct forwarder *forwarder = calloc(1, sizeof(*forwarder));
+
+	if (!forwarder) {
+		log_error("forward %s: out of memory", plan->conf->name);
+		return NULL;
+	}
 	*forwarder = (struct forwarder){
 		.plan = plan,
 		.conf = plan->conf,
@@ -27,6 +33,7 @@ void forwarder_init(struct forwarder *forwarder, const struct plan_forward *plan
 		forwarder->port[i].conf = plan->port[i].conf;
 		forwarder->port[i].netdev = plan->port[i].device;
 	}
+	return forwarder;
 }
 
 /* --- opening --- */
@@ -74,7 +81,7 @@ static int allocate(struct forwarder *forwarder)
 	return forwarder->umem && forwarder->worker && forwarder->lane ? 0 : -ENOMEM;
 }
 
-static bool wants_promiscuous(const struct forwarder *forwarder, const struct port *port)
+bool forwarder_wants_promiscuous(const struct forwarder *forwarder, const struct port *port)
 {
 	switch (port->conf->promiscuous) {
 	case CONF_PROMISCUOUS_ON:
@@ -130,7 +137,7 @@ static int attach_ports(struct forwarder *forwarder)
 			err = opener_attach(&opts, &port->prog);
 		if (err)
 			return err;
-		err = forwarder_set_promiscuous(port, wants_promiscuous(forwarder, port));
+		err = forwarder_set_promiscuous(port, forwarder_wants_promiscuous(forwarder, port));
 		if (err)
 			return err;
 	}
@@ -415,109 +422,7 @@ int forwarder_start(struct forwarder *forwarder)
 	return 0;
 }
 
-/* --- changing --- */
-
-static void free_params(struct params *params)
-{
-	while (params) {
-		struct params *before = params->before;
-
-		free(params);
-		params = before;
-	}
-}
-
-/* The kernel's side of it, for every socket. Returns 0, or -errno after a message. */
-static int set_busy_poll(const struct forwarder *forwarder, bool on)
-{
-	for (unsigned i = 0; i < forwarder->workers; i++) {
-		for (unsigned j = 0; j < forwarder->ports; j++) {
-			const struct lane *lane = forwarder_lane(forwarder, i, j);
-			const struct netdev *netdev = &forwarder->port[j].netdev;
-			int err;
-
-			if (!lane->made)
-				continue;
-			if (on)
-				err = opener_busy_poll(lane->xsk.fd, netdev->name, netdev->ifindex,
-						       forwarder->worker[i]->number,
-						       forwarder->conf->batch);
-			else
-				err = xsk_no_busy_poll(&lane->xsk);
-			if (err)
-				return err;
-		}
-	}
-	return 0;
-}
-
-/* How long a worker may take to come to the end of a pass: one that is off its CPU, tens of ms. What it
- * still uses is kept until then in any case. */
-#define PARAMS_WAIT_NS NSEC_PER_SEC
-
-static void hand_out_params(struct forwarder *forwarder, const struct worker_params *wanted)
-{
-	struct params *params = calloc(1, sizeof(*params));
-	uint64_t deadline_ns = clock_now_ns() + PARAMS_WAIT_NS;
-	bool taken = true;
-
-	if (!params) {
-		log_error(
-			"forward %s: no memory for other parameters; it goes on with those it has",
-			forwarder->conf->name);
-		return;
-	}
-	*params = (struct params){ *wanted, forwarder->params };
-	forwarder->params = params;
-	for (unsigned i = 0; i < forwarder->workers; i++)
-		worker_set_params(forwarder->worker[i], &params->worker);
-	for (unsigned i = 0; i < forwarder->workers; i++)
-		taken = !worker_await(forwarder->worker[i], deadline_ns) && taken;
-	if (!taken)
-		return;
-	free_params(params->before);
-	params->before = NULL;
-}
-
-static void apply_params(struct forwarder *forwarder, const struct conf_forward *before)
-{
-	const struct conf_forward *conf = forwarder->conf;
-	struct worker_params wanted = {
-		.batch = conf->batch,
-		.poll = conf->poll,
-		.busy_poll = conf->busy_poll,
-	};
-
-	if (before->batch == conf->batch && before->poll == conf->poll &&
-	    before->busy_poll == conf->busy_poll)
-		return;
-	if (before->busy_poll != conf->busy_poll && set_busy_poll(forwarder, conf->busy_poll))
-		wanted.busy_poll = before->busy_poll;
-	hand_out_params(forwarder, &wanted);
-}
-
-void forwarder_apply(struct forwarder *forwarder, const struct plan_forward *plan)
-{
-	const struct plan_forward *before = forwarder->plan;
-
-	forwarder->plan = plan;
-	forwarder->conf = plan->conf;
-	for (unsigned i = 0; i < forwarder->ports; i++) {
-		struct port *port = &forwarder->port[i];
-
-		port->conf = plan->port[i].conf;
-		(void)forwarder_set_promiscuous(port, wants_promiscuous(forwarder, port));
-	}
-	apply_params(forwarder, before->conf);
-	for (unsigned i = 0; i < forwarder->workers; i++) {
-		int err = worker_move(forwarder->worker[i], plan->worker[i].cpu);
-
-		if (err)
-			log_error("forward %s: worker %u stays on CPU %u: " ERR_FORMAT,
-				  forwarder->conf->name, i, forwarder->worker[i]->cpu,
-				  ERR_ARGS(err));
-	}
-}
+/* --- asked of a running one --- */
 
 uint64_t forwarder_reclaimed(const struct forwarder *forwarder)
 {
@@ -657,8 +562,10 @@ int forwarder_close_lanes(struct forwarder *forwarder)
 	return -EUCLEAN;
 }
 
-void forwarder_close(struct forwarder *forwarder)
+void forwarder_free(struct forwarder *forwarder)
 {
+	if (!forwarder)
+		return;
 	for (unsigned i = 0; i < forwarder->workers; i++)
 		worker_free(forwarder->worker[i]);
 	for (unsigned i = 0; forwarder->umem && i < forwarder->plan->workers; i++)
@@ -671,5 +578,6 @@ void forwarder_close(struct forwarder *forwarder)
 	free(forwarder->umem);
 	free(forwarder->worker);
 	free(forwarder->lane);
-	free_params(forwarder->params);
+	forwarder_free_params(forwarder->params);
+	free(forwarder);
 }

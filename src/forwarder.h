@@ -3,9 +3,9 @@
  * One forward: its ports, its workers, and the lanes where they cross; opened, started, stopped and
  * closed as a whole. Main thread.
  *
- *	init -> open -> start -> stop -> close_lanes -> close
+ *	new -> open -> start -> stop -> close_lanes -> free
  *
- * Each may be followed by stop, close_lanes and close, whatever it returned.
+ * Each may be followed by stop, close_lanes and free, whatever it returned.
  */
 #pragma once
 
@@ -41,8 +41,8 @@ static inline struct lane *forwarder_lane(const struct forwarder *forwarder, uns
 	return &forwarder->lane[worker * forwarder->ports + port];
 }
 
-/* Takes a complete plan, which must outlive *forwarder; touches nothing. */
-void forwarder_init(struct forwarder *forwarder, const struct plan_forward *plan, int done_fd);
+/* Takes a complete plan, which must outlive it; touches nothing. Returns NULL, after a message, without memory. */
+struct forwarder *forwarder_new(const struct plan_forward *plan, int done_fd);
 
 /*
  * Does all that needs a privilege: programs attached, memory registered, sockets bound. No frame comes yet. Returns 0, -ECANCELED without
@@ -81,5 +81,5 @@ int forwarder_close_lanes(struct forwarder *forwarder);
 /* What was changed on the devices is put back now, and not only at the end of the process. */
 void forwarder_restore(struct forwarder *forwarder);
 
-/* Frees what is left. A zeroed forwarder is fine. */
-void forwarder_close(struct forwarder *forwarder);
+/* Frees it with what is left. NULL is fine. */
+void forwarder_free(struct forwarder *forwarder);

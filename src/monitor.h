@@ -22,7 +22,7 @@ struct monitor {
 	uint64_t judged_ns; /* when it was last told what vanished */
 };
 
-/* Prepares for a forwarder whose forwarder_init() succeeded. Returns 0, or -errno after a message. */
+/* Prepares for a fleet whose fleet_init() succeeded. Returns 0, or -errno after a message. */
 int monitor_open(struct monitor *monitor, struct fleet *fleet, const struct conf *conf);
 
 /* The fleet has changed: rates count from now on. Returns 0, or -errno after a message, and then there are no

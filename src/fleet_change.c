@@ -1,0 +1,254 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* From one configuration to another: which forwards end, begin, are changed or run on, and in what order. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "fleet.h"
+#include "plan/change.h"
+#include "xdp/opener.h"
+
+/* What becomes of one forward of the new plan. */
+struct step {
+	const struct plan_forward *plan;
+	enum plan_change change;
+	struct forwarder *before; /* of the same name; NULL: none */
+	struct forwarder *after;  /* that runs from now on; NULL: not yet */
+};
+
+struct change {
+	struct fleet *fleet;
+	unsigned steps;
+	struct step *step;
+};
+
+static struct forwarder *forwarder_of(const struct fleet *fleet, const char *name)
+{
+	for (unsigned i = 0; i < fleet->forwards; i++) {
+		if (!strcmp(fleet->forward[i]->conf->name, name))
+			return fleet->forward[i];
+	}
+	return NULL;
+}
+
+static struct step step_of(const struct fleet *fleet, const struct plan_forward *plan)
+{
+	struct step step = {
+		.plan = plan,
+		.change = PLAN_CHANGE_REBUILD,
+		.before = forwarder_of(fleet, plan->conf->name),
+	};
+
+	if (step.before)
+		step.change = plan_compare(step.before->plan, plan);
+	if (step.change != PLAN_CHANGE_REBUILD)
+		step.after = step.before;
+	return step;
+}
+
+/* True if the running forwarder is not to run on. */
+static bool ends(const struct change *change, const struct forwarder *forwarder)
+{
+	for (unsigned i = 0; i < change->steps; i++) {
+		if (change->step[i].after == forwarder)
+			return false;
+	}
+	return true;
+}
+
+/* True if the new forward needs a device that is still another's. */
+static bool must_wait(const struct change *change, const struct step *step)
+{
+	const struct fleet *fleet = change->fleet;
+
+	for (unsigned i = 0; i < fleet->forwards; i++) {
+		if (plan_shares_device(fleet->forward[i]->plan, step->plan))
+			return true;
+	}
+	return false;
+}
+
+static void retire(struct forwarder *forwarder)
+{
+	forwarder_stop(forwarder);
+	(void)forwarder_close_lanes(forwarder);
+	forwarder_restore(forwarder);
+}
+
+/* One that did not come to run. */
+static void discard(struct forwarder *forwarder)
+{
+	if (!forwarder)
+		return;
+	retire(forwarder);
+	forwarder_free(forwarder);
+}
+
+/* One that ran. */
+static void lower(struct forwarder *forwarder)
+{
+	retire(forwarder);
+	log_info("forward %s: ended; %llu frames reclaimed", forwarder->conf->name,
+		 (unsigned long long)forwarder_reclaimed(forwarder));
+	forwarder_free(forwarder);
+}
+
+/* Makes and starts one. Returns 0 with *result, or -errno after a message. */
+static int raise_forward(const struct fleet *fleet, const struct plan_forward *plan,
+			 struct forwarder **result)
+{
+	struct forwarder *forwarder = forwarder_new(plan, fleet->done_fd);
+	int err = forwarder ? forwarder_open(forwarder) : -ENOMEM;
+
+	if (!err)
+		err = forwarder_start(forwarder);
+	if (err)
+		discard(forwarder);
+	else
+		*result = forwarder;
+	return err;
+}
+
+/* Raises those that need no device of one that runs, or, `waiting`, the others. */
+static int raise_steps(struct change *change, bool waiting)
+{
+	int err = 0;
+
+	for (unsigned i = 0; !err && i < change->steps; i++) {
+		struct step *step = &change->step[i];
+
+		if (!step->after && (waiting || !must_wait(change, step)))
+			err = raise_forward(change->fleet, step->plan, &step->after);
+	}
+	return err;
+}
+
+static void lower_steps(struct change *change)
+{
+	for (unsigned i = 0; i < change->steps; i++) {
+		struct step *step = &change->step[i];
+
+		if (step->change != PLAN_CHANGE_REBUILD)
+			continue;
+		if (step->after)
+			lower(step->after);
+		step->after = NULL;
+	}
+}
+
+/* Ends what is not to run on; its plan stays, for it to be raised again. */
+static void lower_ending(const struct change *change, const struct plan_forward **ended)
+{
+	struct fleet *fleet = change->fleet;
+
+	for (unsigned i = 0; i < fleet->forwards; i++) {
+		if (!ends(change, fleet->forward[i]))
+			continue;
+		ended[i] = fleet->forward[i]->plan;
+		lower(fleet->forward[i]);
+		fleet->forward[i] = NULL;
+	}
+}
+
+/* Back to what ran before, as far as that can be had. */
+static void raise_ended(struct fleet *fleet, const struct plan_forward *const *ended)
+{
+	unsigned forwards = 0;
+
+	for (unsigned i = 0; i < fleet->forwards; i++) {
+		struct forwarder *forwarder = fleet->forward[i];
+
+		int err = ended[i] ? raise_forward(fleet, ended[i], &forwarder) : 0;
+
+		if (err && err != -ECANCELED)
+			log_error("forward %s: cannot be started again either, and is not running "
+				  "any more; mend what is wrong and `millracectl reload`",
+				  ended[i]->conf->name);
+		if (forwarder)
+			fleet->forward[forwards++] = forwarder;
+	}
+	fleet->forwards = forwards;
+}
+
+/* The new ones in the place of the old. */
+static void settle(struct change *change, struct forwarder **forward)
+{
+	struct fleet *fleet = change->fleet;
+
+	for (unsigned i = 0; i < change->steps; i++) {
+		const struct step *step = &change->step[i];
+
+		forward[i] = step->after;
+		if (step->change != PLAN_CHANGE_REBUILD)
+			forwarder_apply(step->after, step->plan);
+	}
+	free(fleet->forward);
+	fleet->forward = forward;
+	fleet->forwards = change->steps;
+}
+
+/* True if something is still to be opened. */
+static bool waits(const struct change *change)
+{
+	for (unsigned i = 0; i < change->steps; i++) {
+		if (!change->step[i].after)
+			return true;
+	}
+	return false;
+}
+
+static int carry_out(struct change *change, struct forwarder **forward,
+		     const struct plan_forward **ended)
+{
+	int err;
+
+	/* First what disturbs nothing: if that fails, nothing has happened. */
+	err = raise_steps(change, false);
+	/* Nothing is ended for what cannot be opened, nor could it be started again. */
+	if (!err && waits(change))
+		err = opener_check();
+	if (err) {
+		lower_steps(change);
+		return err;
+	}
+	lower_ending(change, ended);
+	err = raise_steps(change, true);
+	if (err) {
+		lower_steps(change);
+		raise_ended(change->fleet, ended);
+		return err;
+	}
+	settle(change, forward);
+	return 0;
+}
+
+int fleet_change(struct fleet *fleet, const struct conf *conf, const struct plan *plan)
+{
+	struct change change = {
+		.fleet = fleet,
+		.steps = plan->forwards,
+		.step = calloc(plan->forwards, sizeof(*change.step)),
+	};
+	struct forwarder **forward = calloc(plan->forwards, sizeof(struct forwarder *));
+	const struct plan_forward **ended = calloc(fleet->forwards + 1U, sizeof(*ended));
+	int err = 0;
+
+	if (!change.step || !forward || !ended) {
+		log_error("out of memory");
+		err = -ENOMEM;
+	}
+	for (unsigned i = 0; !err && i < change.steps; i++)
+		change.step[i] = step_of(fleet, &plan->forward[i]);
+	if (!err)
+		err = carry_out(&change, forward, ended);
+	if (err) {
+		free(forward);
+	} else {
+		fleet->conf = conf;
+		fleet->plan = plan;
+	}
+	free(change.step);
+	free((void *)ended);
+	return err;
+}
