@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 #include "plan/change.h"
 
+#include <assert.h>
 #include <string.h>
 
 #include "conf/print.h"
@@ -19,36 +20,84 @@ static bool same_port(const struct plan_port *before, const struct plan_port *af
 	       conf_port_same(before->conf, after->conf, port_params);
 }
 
-static bool same_worker(const struct plan_worker *before, const struct plan_worker *after,
-			unsigned ports)
+/* Where no port sends what another one receives, each can come and go by itself. */
+static bool ports_apart(const struct plan_forward *forward)
 {
-	if (before->queue != after->queue || before->umem != after->umem ||
-	    before->first_frame != after->first_frame || before->frames != after->frames)
-		return false;
-	for (unsigned i = 0; i < ports; i++) {
-		const struct plan_lane *one = &before->lane[i], *other = &after->lane[i];
+	const struct plan_mode *mode = plan_mode_of(forward->conf->mode);
 
-		if (one->rx != other->rx || one->tx != other->tx || one->hand_to != other->hand_to)
+	return mode->receives && !mode->sends;
+}
+
+/* True if what the running worker has is right for the other one, or, with ports apart, enough. */
+static bool memory_lasts(const struct plan_forward *before, const struct plan_forward *after,
+			 unsigned worker)
+{
+	const struct plan_worker *one = &before->worker[worker], *other = &after->worker[worker];
+
+	if (one->umem != other->umem)
+		return false;
+	if (one->first_frame == other->first_frame && one->frames == other->frames)
+		return true;
+	/* A port takes no more for receiving than its fill ring holds, twice ring-size. */
+	return ports_apart(after) &&
+	       one->frames >= (uint64_t)other->lanes * 2 * after->conf->ring_size;
+}
+
+static bool same_lanes(const struct plan_forward *before, unsigned one,
+		       const struct plan_forward *after, unsigned other)
+{
+	for (unsigned i = 0; i < before->workers; i++) {
+		const struct plan_lane *was = &before->worker[i].lane[one];
+		const struct plan_lane *is = &after->worker[i].lane[other];
+
+		if (was->rx != is->rx || was->tx != is->tx || was->hand_to != is->hand_to)
 			return false;
 	}
 	return true;
 }
 
-static bool same_topology(const struct plan_forward *before, const struct plan_forward *after)
+int plan_port_before(const struct plan_forward *before, const struct plan_forward *after,
+		     unsigned port)
 {
-	if (before->ports != after->ports || before->workers != after->workers)
+	for (unsigned i = 0; i < before->ports; i++) {
+		if (same_port(&before->port[i], &after->port[port]) &&
+		    same_lanes(before, i, after, port))
+			return (int)i;
+	}
+	return PLAN_NOBODY;
+}
+
+/* But for ports. */
+static bool same_workers(const struct plan_forward *before, const struct plan_forward *after)
+{
+	if (before->workers != after->workers)
 		return false;
 	if (!conf_forward_same(before->conf, after->conf, forward_params))
 		return false;
-	for (unsigned i = 0; i < before->ports; i++) {
-		if (!same_port(&before->port[i], &after->port[i]))
-			return false;
-	}
 	for (unsigned i = 0; i < before->workers; i++) {
-		if (!same_worker(&before->worker[i], &after->worker[i], before->ports))
+		if (before->worker[i].queue != after->worker[i].queue ||
+		    !memory_lasts(before, after, i))
 			return false;
 	}
 	return true;
+}
+
+/* How far the ports of two forwards with the same workers are apart. */
+static enum plan_change compare_ports(const struct plan_forward *before,
+				      const struct plan_forward *after)
+{
+	bool same = before->ports == after->ports;
+	unsigned kept = 0;
+
+	for (unsigned i = 0; i < after->ports; i++) {
+		int was = plan_port_before(before, after, i);
+
+		kept += was != PLAN_NOBODY;
+		same = same && was == (int)i;
+	}
+	if (same)
+		return PLAN_CHANGE_NONE;
+	return kept && ports_apart(after) ? PLAN_CHANGE_PORTS : PLAN_CHANGE_REBUILD;
 }
 
 static bool same_params(const struct plan_forward *before, const struct plan_forward *after)
@@ -70,9 +119,26 @@ static bool same_params(const struct plan_forward *before, const struct plan_for
 
 enum plan_change plan_compare(const struct plan_forward *before, const struct plan_forward *after)
 {
-	if (!same_topology(before, after))
+	enum plan_change ports;
+
+	if (!same_workers(before, after))
 		return PLAN_CHANGE_REBUILD;
+	ports = compare_ports(before, after);
+	if (ports != PLAN_CHANGE_NONE)
+		return ports;
 	return same_params(before, after) ? PLAN_CHANGE_NONE : PLAN_CHANGE_PARAMS;
+}
+
+void plan_keep_memory(struct plan_forward *after, const struct plan_forward *before)
+{
+	assert(after->workers == before->workers && after->umems == before->umems);
+	for (unsigned i = 0; i < after->workers; i++) {
+		after->worker[i].first_frame = before->worker[i].first_frame;
+		after->worker[i].frames = before->worker[i].frames;
+	}
+	for (unsigned i = 0; i < after->umems; i++)
+		after->umem[i] = before->umem[i];
+	after->locked_bytes = before->locked_bytes;
 }
 
 bool plan_shares_device(const struct plan_forward *one, const struct plan_forward *other)

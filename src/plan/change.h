@@ -6,12 +6,24 @@
 
 enum plan_change {
 	PLAN_CHANGE_NONE,
-	PLAN_CHANGE_PARAMS,  /* wait, batch, CPUs, promiscuous: the workers run on */
+	PLAN_CHANGE_PARAMS, /* wait, batch, CPUs, promiscuous: the workers run on */
+	PLAN_CHANGE_PORTS,  /* ports come or go beside others that receive on; perhaps parameters */
 	PLAN_CHANGE_REBUILD, /* other queues, devices, memory: stop and start anew */
 };
 
-/* How far two forwards of one name are apart. Both are complete. */
+/*
+ * How far two forwards of one name are apart. Both are complete. Single ports come and go where no port sends
+ * what another receives (rxdrop), one of them stays, the queue numbers stay the same over all ports, and
+ * the workers' memory is enough for the ports to come.
+ */
 enum plan_change plan_compare(const struct plan_forward *before, const struct plan_forward *after);
+
+/* Of PLAN_CHANGE_PORTS: the number that the new forward's port has in the old one; PLAN_NOBODY: it comes. */
+int plan_port_before(const struct plan_forward *before, const struct plan_forward *after,
+		     unsigned port);
+
+/* The workers of `before` run on as those of `after`, with the memory they have: this is noted there. */
+void plan_keep_memory(struct plan_forward *after, const struct plan_forward *before);
 
 /* True if a device is a port of both. */
 bool plan_shares_device(const struct plan_forward *one, const struct plan_forward *other);

@@ -6,9 +6,9 @@
 
 #include "unit.h"
 
-#define PORTS 2
+#define PORTS 3 /* there are; a forward has two of them, but for those that add one */
 
-/* One forward of two ports, with a plan of it. */
+/* One forward of two ports, with a plan of it, and a port to spare. */
 struct side {
 	struct conf conf;
 	struct conf_port port[PORTS];
@@ -32,7 +32,7 @@ static void make_side(struct side *side)
 	side->forward = (struct conf_forward){
 		.name = "main",
 		.mode = CONF_MODE_PATCH,
-		.ports = PORTS,
+		.ports = 2,
 		.port = { &side->port[0], &side->port[1] },
 		.poll = true,
 		.batch = 64,
@@ -67,14 +67,15 @@ static const struct plan_forward *plan_of(struct side *side)
 	return &side->plan->forward[0];
 }
 
-/* What it takes from the usual one to one that `edit` has changed; the same the other way round. */
-static enum plan_change change_of(void (*edit)(struct side *side))
+/* What it takes from the usual one in a mode to one that `edit` has changed; the same the other way round. */
+static enum plan_change change_of(enum conf_mode mode, void (*edit)(struct side *side))
 {
 	struct side before, after;
 	enum plan_change change;
 
 	make_side(&before);
 	make_side(&after);
+	before.forward.mode = after.forward.mode = mode;
 	edit(&after);
 	change = plan_compare(plan_of(&before), plan_of(&after));
 	assert_int_equal(plan_compare(&after.plan->forward[0], &before.plan->forward[0]), change);
@@ -176,7 +177,50 @@ static void vlan_offload(struct side *side)
 
 static void mode(struct side *side)
 {
-	side->forward.mode = CONF_MODE_RXDROP;
+	side->forward.mode = CONF_MODE_L2FWD;
+}
+
+static void one_more(struct side *side)
+{
+	side->forward.ports = 3;
+	side->forward.port[2] = &side->port[2];
+}
+
+static void one_more_in_front(struct side *side)
+{
+	side->forward.ports = 3;
+	side->forward.port[2] = side->forward.port[1];
+	side->forward.port[1] = side->forward.port[0];
+	side->forward.port[0] = &side->port[2];
+}
+
+static void one_more_and_spin(struct side *side)
+{
+	one_more(side);
+	spin(side);
+}
+
+static void one_for_another(struct side *side)
+{
+	side->forward.port[0] = &side->port[2];
+}
+
+static void one_less(struct side *side)
+{
+	side->forward.ports = 1;
+}
+
+/* The worker of queue 2 would be new. */
+static void one_more_that_is_wider(struct side *side)
+{
+	one_more(side);
+	side->device[2].rx_queues = side->device[2].tx_queues = 3;
+}
+
+static void all_others(struct side *side)
+{
+	side->device[0].ifindex = 200;
+	side->device[1].ifindex = 201;
 }
 
 static void ring_size(struct side *side)
@@ -246,11 +290,81 @@ static void what_an_edit_takes(void **state)
 
 	(void)state;
 	for (unsigned i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		enum plan_change got = change_of(cases[i].edit);
+		enum plan_change got = change_of(CONF_MODE_PATCH, cases[i].edit);
 
 		if (got != cases[i].want)
 			fail_msg("%s: %d, want %d", cases[i].name, got, cases[i].want);
 	}
+}
+
+static void ports_that_only_receive_come_and_go(void **state)
+{
+	static const struct {
+		const char *name;
+		void (*edit)(struct side *side);
+		enum plan_change want;
+	} cases[] = {
+		{ "nothing", nothing, PLAN_CHANGE_NONE },
+		{ "wait = spin", spin, PLAN_CHANGE_PARAMS },
+		{ "one more", one_more, PLAN_CHANGE_PORTS },
+		{ "one more, in front", one_more_in_front, PLAN_CHANGE_PORTS },
+		{ "one more, and wait", one_more_and_spin, PLAN_CHANGE_PORTS },
+		{ "one for another", one_for_another, PLAN_CHANGE_PORTS },
+		{ "one less", one_less, PLAN_CHANGE_PORTS },
+		{ "exchanged", ports_exchanged, PLAN_CHANGE_PORTS },
+		{ "another device", another_device, PLAN_CHANGE_PORTS },
+		{ "attach", skb, PLAN_CHANGE_PORTS },
+		{ "one more with another queue", one_more_that_is_wider, PLAN_CHANGE_REBUILD },
+		{ "all others", all_others, PLAN_CHANGE_REBUILD },
+		{ "ring-size", ring_size, PLAN_CHANGE_REBUILD },
+		{ "frames-per-queue", frames, PLAN_CHANGE_REBUILD },
+	};
+
+	(void)state;
+	for (unsigned i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		enum plan_change got = change_of(CONF_MODE_RXDROP, cases[i].edit);
+
+		if (got != cases[i].want)
+			fail_msg("%s: %d, want %d", cases[i].name, got, cases[i].want);
+	}
+}
+
+static void ports_that_send_do_not_come_and_go(void **state)
+{
+	(void)state;
+	assert_int_equal(change_of(CONF_MODE_TXPUSH, one_more), PLAN_CHANGE_REBUILD);
+	assert_int_equal(change_of(CONF_MODE_L2FWD, one_more), PLAN_CHANGE_REBUILD);
+}
+
+/* Two ports' worth of it, 20,480 frames; a port may take 4,096. */
+static void running_memory_is_kept_while_it_is_enough(void **state)
+{
+	struct side before, after;
+	struct plan_forward *first, *next;
+
+	(void)state;
+	make_side(&before);
+	make_side(&after);
+	before.forward.mode = after.forward.mode = CONF_MODE_RXDROP;
+	one_more(&after);
+	first = (struct plan_forward *)plan_of(&before);
+	next = (struct plan_forward *)plan_of(&after);
+	assert_int_equal(first->worker[1].frames, 20480);
+	assert_int_equal(next->worker[1].frames, 30720);
+	for (unsigned i = 0; i < next->ports; i++)
+		assert_int_equal(plan_port_before(first, next, i), i < 2 ? (int)i : PLAN_NOBODY);
+	plan_keep_memory(next, first);
+	assert_int_equal(next->worker[1].frames, 20480);
+	assert_int_equal(next->umem[1].bytes, first->umem[1].bytes);
+	assert_int_equal(next->locked_bytes, first->locked_bytes);
+	/* The next time, the same file's plan is made as if nothing ran. */
+	plan_free(before.plan);
+	assert_int_equal(plan_make(&after.conf, &after.host, &before.plan), 0);
+	assert_int_equal(plan_compare(next, &before.plan->forward[0]), PLAN_CHANGE_NONE);
+	next->worker[0].frames = 3 * 4096 - 1;
+	assert_int_equal(plan_compare(next, &before.plan->forward[0]), PLAN_CHANGE_REBUILD);
+	plan_free(before.plan);
+	plan_free(after.plan);
 }
 
 static void a_device_of_both_is_found_by_its_number(void **state)
@@ -277,6 +391,9 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(what_an_edit_takes),
+		cmocka_unit_test(ports_that_only_receive_come_and_go),
+		cmocka_unit_test(ports_that_send_do_not_come_and_go),
+		cmocka_unit_test(running_memory_is_kept_while_it_is_enough),
 		cmocka_unit_test(a_device_of_both_is_found_by_its_number),
 	};
 
