@@ -655,6 +655,48 @@ uint32_t worker_reclaim(struct worker *worker, unsigned port)
 	return take_back(worker, port);
 }
 
+/* The frames that are out for a port, or lost to it, are known by another number. */
+static void renumber_frames(struct worker *worker, const unsigned *number)
+{
+	ledger_entry *entry = &worker->chunks.ledger[worker->first_frame];
+
+	for (uint32_t i = 0; i < worker->pool.size; i++) {
+		enum ledger_state state = ledger_state(entry[i]);
+
+		if (state != LEDGER_POOL)
+			ledger_write(&entry[i], ledger_pack(state, number[ledger_port(entry[i])],
+							    ledger_index(entry[i])));
+	}
+}
+
+void worker_renumber(struct worker *worker, unsigned ports, const int *before)
+{
+	struct queue queue[CONF_PORTS_MAX];
+	struct pollfd pollfd[CONF_PORTS_MAX];
+	uint32_t refused_of[CONF_PORTS_MAX];
+	unsigned number[CONF_PORTS_MAX] = { 0 };
+
+	assert(!worker->inlets && ports && ports <= CONF_PORTS_MAX);
+	memcpy(queue, worker->queue, sizeof(queue));
+	memcpy(pollfd, &worker->pollfd[1], sizeof(pollfd));
+	memcpy(refused_of, worker->refused_of, sizeof(refused_of));
+	for (unsigned i = 0; i < ports; i++) {
+		bool stays = before[i] >= 0;
+
+		assert(!stays || !queue[before[i]].hands_over);
+		worker->queue[i] = stays ? queue[before[i]] : queue_idle(i);
+		worker->queue[i].port = (uint16_t)i;
+		worker->queue[i].tx_tag = ledger_pack(LEDGER_TX, i, 0);
+		worker->pollfd[1 + i] = stays ? pollfd[before[i]] : (struct pollfd){ .fd = -1 };
+		worker->refused_of[i] = stays ? refused_of[before[i]] : 0;
+		if (stays)
+			number[before[i]] = i;
+	}
+	worker->queues = (uint16_t)ports;
+	renumber_frames(worker, number);
+	publish(worker); /* the newest snapshot is in the old order */
+}
+
 uint64_t worker_audit(const struct worker *worker)
 {
 	uint8_t *times = calloc(worker->pool.size, 1);

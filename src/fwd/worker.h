@@ -195,6 +195,14 @@ void worker_unplug(struct worker *worker, unsigned port, struct queue *gone);
 uint32_t worker_reclaim(struct worker *worker, unsigned port);
 
 /*
+ * Gives the ports other numbers: port i from now on is the one that was before[i], or, where that is negative, a
+ * new one without a queue. `ports` of them in all, at least one. A port that is in no entry has been unplugged
+ * and its frames reclaimed. Looks at every frame of the worker, 1 ns each. Main thread, the worker being parked,
+ * and no part in a hand-over.
+ */
+void worker_renumber(struct worker *worker, unsigned ports, const int *before);
+
+/*
  * Makes the sender's queue of this port, on which nothing was sent yet, one that hands over to the receiver,
  * who has the port under the same number and a TX queue of it. Rings of `size` entries. They are the
  * receiver's, which must not be freed before the sender has closed the port. Main thread, before either's

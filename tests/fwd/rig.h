@@ -31,7 +31,7 @@ struct rig {
 	struct umem umem;
 	struct worker *worker;
 	unsigned ports;
-	struct fake_socket *socket[2];
+	struct fake_socket *socket[3];
 };
 
 /* A worker of `ports` ports whose rings start at index `start`, for a mode that generates by `tx`. */

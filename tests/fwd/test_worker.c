@@ -597,6 +597,90 @@ static void a_port_is_unplugged_and_plugged_while_the_other_runs(void **state)
 	rig_close(rig);
 }
 
+/* Of three ports the first goes, the last becomes the first, and one comes between them, all while the
+ * two that stay have frames on every ring. */
+static void ports_get_other_numbers_with_their_frames(void **state)
+{
+	struct rig *rig = rig_open(3);
+	struct worker *worker = rig->worker;
+	const int before[] = { 2, -1, 1 };
+	struct fake_socket *first, *last;
+	struct worker_counts counts;
+	struct queue gone;
+	uint8_t bytes[60];
+
+	(void)state;
+	assert_int_equal(worker_start(worker, mode_of(CONF_MODE_RXDROP)->run, true), 0);
+	assert_int_equal(worker_park(worker, in_seconds()), 0);
+	for (unsigned i = 0; i < 3; i++) {
+		for (unsigned j = 0; j < 10 * (i + 1); j++) {
+			rig_frame(bytes, 60, j);
+			assert_true(fake_receive(rig->socket[i], bytes, 60));
+		}
+	}
+	rig_send(rig, 1, 3);
+	worker_refused(worker, 2, 7);
+	worker_unplug(worker, 0, &gone);
+	assert_int_equal(gone.final.rx_packets, 10);
+	fake_close(rig->socket[0]);
+	assert_int_equal(worker_reclaim(worker, 0), RIG_STOCK);
+	worker_renumber(worker, 3, before);
+	rig_balance(rig);
+	first = rig->socket[2], last = rig->socket[1];
+	rig->socket[0] = first;
+	rig->socket[1] = fake_open(&rig->umem, RIG_RING, 2 * RIG_RING, 0);
+	rig->socket[2] = last;
+	worker_plug(worker, 1, &rig->socket[1]->xsk, true);
+	rig_balance(rig);
+	assert_int_equal(worker->refused_of[0], 7);
+	assert_int_equal(worker->queue[2].rx.own, 0);
+	assert_int_equal(ring_ready(&worker->queue[2].rx, 1), 20);
+	assert_int_equal(ledger_port(worker->umem->ledger[frame_of(
+				 rig, ring_desc(&worker->queue[2].tx, 0)->addr)]),
+			 2);
+	assert_int_equal(fake_receive(rig->socket[1], bytes, 60), true);
+	worker_resume(worker);
+	worker_ask(worker);
+	assert_int_equal(worker_read(worker, &counts, in_seconds()), 0);
+	assert_int_equal(worker_counts_balance(&counts), 0);
+	worker_stop(worker);
+	worker_join(worker);
+	assert_int_equal(worker->queue[0].rx.own, 30);
+	assert_int_equal(worker->queue[1].rx.own, 1);
+	assert_int_equal(worker->queue[2].rx.own, 20);
+	rig_close(rig);
+}
+
+/* A parked worker's newest snapshot has as many ports as it is read with. */
+static void fewer_ports_are_in_the_snapshot_at_once(void **state)
+{
+	struct rig *rig = rig_open(2);
+	struct worker *worker = rig->worker;
+	const int before[] = { 1 }, after[] = { 0, -1 };
+	struct worker_counts counts;
+	struct queue gone;
+
+	(void)state;
+	assert_int_equal(worker_start(worker, mode_of(CONF_MODE_RXDROP)->run, true), 0);
+	assert_int_equal(worker_park(worker, in_seconds()), 0);
+	worker_unplug(worker, 0, &gone);
+	fake_close(rig->socket[0]);
+	(void)worker_reclaim(worker, 0);
+	worker_renumber(worker, 1, before);
+	worker_ask(worker);
+	assert_int_equal(worker_read(worker, &counts, clock_now_ns() + NSEC_PER_MSEC), -EAGAIN);
+	assert_int_equal(counts.queues, 1);
+	assert_int_equal(worker_counts_balance(&counts), 0);
+	worker_resume(worker);
+	worker_stop(worker);
+	worker_join(worker);
+	rig->socket[0] = rig->socket[1];
+	worker_renumber(worker, 2, after);
+	rig->socket[1] = fake_open(&rig->umem, RIG_RING, 2 * RIG_RING, 0);
+	worker_plug(worker, 1, &rig->socket[1]->xsk, true);
+	rig_close(rig);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -624,6 +708,8 @@ int main(void)
 		cmocka_unit_test(a_thread_that_does_not_come_is_not_waited_for),
 		cmocka_unit_test(new_parameters_are_taken_up_and_the_old_ones_let_go),
 		cmocka_unit_test(a_port_is_unplugged_and_plugged_while_the_other_runs),
+		cmocka_unit_test(ports_get_other_numbers_with_their_frames),
+		cmocka_unit_test(fewer_ports_are_in_the_snapshot_at_once),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
