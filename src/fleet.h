@@ -46,7 +46,8 @@ void fleet_close(struct fleet *fleet);
 /*
  * Goes over from the present configuration to another, both of whose plans are without errors: forwards that
  * are the same run on untouched; what may change in a running one (wait, batch, CPUs, promiscuous mode) is
- * handed to its workers; others are stopped, started, or both. Returns 0, and uses conf and plan from then
- * on; or -errno after messages: then what ran before runs, as before, unless a message says otherwise.
+ * handed to its workers; of one that only receives, single ports come and go; others are stopped, started, or
+ * both. Returns 0, and uses conf and plan from then on, in which the memory of what runs on is noted; or
+ * -errno after messages: then what ran before runs, as before, unless a message says otherwise.
  */
-int fleet_change(struct fleet *fleet, const struct conf *conf, const struct plan *plan);
+int fleet_change(struct fleet *fleet, const struct conf *conf, struct plan *plan);

@@ -13,8 +13,10 @@
 struct step {
 	const struct plan_forward *plan;
 	enum plan_change change;
-	struct forwarder *before; /* of the same name; NULL: none */
-	struct forwarder *after;  /* that runs from now on; NULL: not yet */
+	struct forwarder *before;		/* of the same name; NULL: none */
+	const struct plan_forward *before_plan; /* its plan, to go back to; NULL: none */
+	struct forwarder *after;		/* that runs from now on; NULL: not yet */
+	bool begun;				/* its ports were changed, or it was tried */
 };
 
 struct change {
@@ -40,11 +42,42 @@ static struct step step_of(const struct fleet *fleet, const struct plan_forward 
 		.before = forwarder_of(fleet, plan->conf->name),
 	};
 
-	if (step.before)
-		step.change = plan_compare(step.before->plan, plan);
-	if (step.change != PLAN_CHANGE_REBUILD)
-		step.after = step.before;
+	if (step.before) {
+		step.before_plan = step.before->plan;
+		step.change = plan_compare(step.before_plan, plan);
+	}
 	return step;
+}
+
+/* True if a port that comes is now one of another forward whose ports change: that one must let go of it
+ * first, and it is not known which of the two is changed first. */
+static bool crosses(const struct change *change, const struct step *step)
+{
+	for (unsigned i = 0; i < change->steps; i++) {
+		const struct step *other = &change->step[i];
+
+		if (other != step && other->change == PLAN_CHANGE_PORTS &&
+		    plan_shares_device(other->before_plan, step->plan))
+			return true;
+	}
+	return false;
+}
+
+/* What each forward's fate is. A forward that runs on keeps the memory it has. */
+static void take_steps(struct change *change, struct plan *plan)
+{
+	for (unsigned i = 0; i < change->steps; i++)
+		change->step[i] = step_of(change->fleet, &plan->forward[i]);
+	for (unsigned i = 0; i < change->steps; i++) {
+		struct step *step = &change->step[i];
+
+		if (step->change == PLAN_CHANGE_PORTS && crosses(change, step))
+			step->change = PLAN_CHANGE_REBUILD;
+		if (step->change == PLAN_CHANGE_REBUILD)
+			continue;
+		step->after = step->before;
+		plan_keep_memory(&plan->forward[i], step->before_plan);
+	}
 }
 
 /* True if the running forwarder is not to run on. */
@@ -151,6 +184,13 @@ static void lower_ending(const struct change *change, const struct plan_forward 
 	}
 }
 
+static void say_gone(const struct plan_forward *plan)
+{
+	log_error("forward %s: cannot be started again either, and is not running any more; mend "
+		  "what is wrong and `millracectl reload`",
+		  plan->conf->name);
+}
+
 /* Back to what ran before, as far as that can be had. */
 static void raise_ended(struct fleet *fleet, const struct plan_forward *const *ended)
 {
@@ -162,13 +202,46 @@ static void raise_ended(struct fleet *fleet, const struct plan_forward *const *e
 		int err = ended[i] ? raise_forward(fleet, ended[i], &forwarder) : 0;
 
 		if (err && err != -ECANCELED)
-			log_error("forward %s: cannot be started again either, and is not running "
-				  "any more; mend what is wrong and `millracectl reload`",
-				  ended[i]->conf->name);
+			say_gone(ended[i]);
 		if (forwarder)
 			fleet->forward[forwards++] = forwarder;
 	}
 	fleet->forwards = forwards;
+}
+
+/* Ports come and go in forwards that run on. */
+static int change_ports(struct change *change)
+{
+	int err = 0;
+
+	for (unsigned i = 0; !err && i < change->steps; i++) {
+		struct step *step = &change->step[i];
+
+		if (step->change != PLAN_CHANGE_PORTS)
+			continue;
+		step->begun = true;
+		err = forwarder_change_ports(step->before, step->plan);
+	}
+	return err;
+}
+
+/* And back again; a forward for which that fails ends. */
+static void change_ports_back(struct change *change)
+{
+	struct fleet *fleet = change->fleet;
+
+	for (unsigned i = 0; i < change->steps; i++) {
+		struct step *step = &change->step[i];
+
+		if (!step->begun || !forwarder_change_ports(step->before, step->before_plan))
+			continue;
+		say_gone(step->before_plan);
+		for (unsigned j = 0; j < fleet->forwards; j++) {
+			if (fleet->forward[j] == step->before)
+				fleet->forward[j] = NULL;
+		}
+		lower(step->before);
+	}
 }
 
 /* The new ones in the place of the old. */
@@ -192,7 +265,7 @@ static void settle(struct change *change, struct forwarder **forward)
 static bool waits(const struct change *change)
 {
 	for (unsigned i = 0; i < change->steps; i++) {
-		if (!change->step[i].after)
+		if (!change->step[i].after || change->step[i].change == PLAN_CHANGE_PORTS)
 			return true;
 	}
 	return false;
@@ -213,9 +286,12 @@ static int carry_out(struct change *change, struct forwarder **forward,
 		return err;
 	}
 	lower_ending(change, ended);
-	err = raise_steps(change, true);
+	err = change_ports(change);
+	if (!err)
+		err = raise_steps(change, true);
 	if (err) {
 		lower_steps(change);
+		change_ports_back(change);
 		raise_ended(change->fleet, ended);
 		return err;
 	}
@@ -223,7 +299,7 @@ static int carry_out(struct change *change, struct forwarder **forward,
 	return 0;
 }
 
-int fleet_change(struct fleet *fleet, const struct conf *conf, const struct plan *plan)
+int fleet_change(struct fleet *fleet, const struct conf *conf, struct plan *plan)
 {
 	struct change change = {
 		.fleet = fleet,
@@ -238,10 +314,10 @@ int fleet_change(struct fleet *fleet, const struct conf *conf, const struct plan
 		log_error("out of memory");
 		err = -ENOMEM;
 	}
-	for (unsigned i = 0; !err && i < change.steps; i++)
-		change.step[i] = step_of(fleet, &plan->forward[i]);
-	if (!err)
+	if (!err) {
+		take_steps(&change, plan);
 		err = carry_out(&change, forward, ended);
+	}
 	if (err) {
 		free(forward);
 	} else {

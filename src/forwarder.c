@@ -76,8 +76,7 @@ static int allocate(struct forwarder *forwarder)
 	assert(plan->workers); /* no plan without errors has none */
 	forwarder->umem = calloc(plan->workers, sizeof(*forwarder->umem));
 	forwarder->worker = calloc(plan->workers, sizeof(*forwarder->worker));
-	forwarder->lane =
-		calloc((size_t)plan->workers * forwarder->ports, sizeof(*forwarder->lane));
+	forwarder->lane = calloc((size_t)plan->workers * CONF_PORTS_MAX, sizeof(*forwarder->lane));
 	return forwarder->umem && forwarder->worker && forwarder->lane ? 0 : -ENOMEM;
 }
 
@@ -111,37 +110,39 @@ int forwarder_set_promiscuous(struct port *port, bool on)
 	return err;
 }
 
-static int attach_ports(struct forwarder *forwarder)
+int forwarder_attach(const struct forwarder *forwarder, struct port *port)
 {
 	static const enum prog_attach attach_of[] = {
 		[CONF_ATTACH_AUTO] = PROG_ATTACH_AUTO,
 		[CONF_ATTACH_NATIVE] = PROG_ATTACH_NATIVE,
 		[CONF_ATTACH_SKB] = PROG_ATTACH_SKB,
 	};
+	struct prog_opts opts = {
+		.ifname = port->netdev.name,
+		.ifindex = port->netdev.ifindex,
+		.queues = port->netdev.rx_queues,
+		.attach = attach_of[port->conf->attach],
+		.replace = port->conf->replace,
+	};
+	int err = go_on();
 
-	for (unsigned i = 0; i < forwarder->ports; i++) {
-		struct port *port = &forwarder->port[i];
-		struct prog_opts opts = {
-			.ifname = port->netdev.name,
-			.ifindex = port->netdev.ifindex,
-			.queues = port->netdev.rx_queues,
-			.attach = attach_of[forwarder->conf->port[i]->attach],
-			.replace = forwarder->conf->port[i]->replace,
-		};
-		int err = go_on();
-
-		if (!err && forwarder->mode->receives && forwarder->mode->sends &&
-		    !port->conf->keep_vlan_offload)
-			err = opener_vlan_offload(port->netdev.name, port->netdev.ifindex);
-		if (!err)
-			err = opener_attach(&opts, &port->prog);
-		if (err)
-			return err;
+	if (!err && forwarder->mode->receives && forwarder->mode->sends &&
+	    !port->conf->keep_vlan_offload)
+		err = opener_vlan_offload(port->netdev.name, port->netdev.ifindex);
+	if (!err)
+		err = opener_attach(&opts, &port->prog);
+	if (!err)
 		err = forwarder_set_promiscuous(port, forwarder_wants_promiscuous(forwarder, port));
-		if (err)
-			return err;
-	}
-	return 0;
+	return err;
+}
+
+static int attach_ports(struct forwarder *forwarder)
+{
+	int err = 0;
+
+	for (unsigned i = 0; !err && i < forwarder->ports; i++)
+		err = forwarder_attach(forwarder, &forwarder->port[i]);
+	return err;
 }
 
 /* txpush: what each port of the next worker sends, and when. Returns 0 or -ENOMEM. */
@@ -189,29 +190,31 @@ static void share_count(const struct forwarder *forwarder, struct worker *worker
 		worker->queue[i].tx_left = count / shares + (share < count % shares ? 1 : 0);
 }
 
-static int open_lanes(struct forwarder *forwarder, struct worker *worker)
+int forwarder_open_lane(struct forwarder *forwarder, const struct plan_forward *plan,
+			unsigned worker, unsigned port)
 {
 	bool shared = forwarder->conf->shared_umem;
+	struct lane_opts opts = {
+		.port = &forwarder->port[port],
+		.index = port,
+		.plan = &plan->worker[worker].lane[port],
+		.worker = forwarder->worker[worker],
+		.conf = forwarder->conf,
+		.peers = shared ? forwarder->lane : forwarder_lane(forwarder, worker, 0),
+		.peer_count = (shared ? plan->workers : 1) * CONF_PORTS_MAX,
+	};
+	int err = go_on();
 
-	for (unsigned i = 0; i < forwarder->ports; i++) {
-		struct lane_opts opts = {
-			.port = &forwarder->port[i],
-			.index = i,
-			.plan = &next_worker(forwarder)->lane[i],
-			.worker = worker,
-			.conf = forwarder->conf,
-			.peers = shared ? forwarder->lane :
-					  forwarder_lane(forwarder, forwarder->workers, 0),
-			.peer_count = shared ? forwarder->workers * forwarder->ports + i : i,
-		};
-		int err = go_on();
+	return err ? err : lane_open(forwarder_lane(forwarder, worker, port), &opts);
+}
 
-		if (!err)
-			err = lane_open(forwarder_lane(forwarder, forwarder->workers, i), &opts);
-		if (err)
-			return err;
-	}
-	return 0;
+static int open_lanes(struct forwarder *forwarder)
+{
+	int err = 0;
+
+	for (unsigned i = 0; !err && i < forwarder->ports; i++)
+		err = forwarder_open_lane(forwarder, forwarder->plan, forwarder->workers, i);
+	return err;
 }
 
 /* The next worker, over its memory. Returns 0, or -errno after a message. */
@@ -257,7 +260,7 @@ static int open_worker(struct forwarder *forwarder)
 		err = make_worker(forwarder);
 	if (err)
 		return err;
-	err = open_lanes(forwarder, forwarder->worker[forwarder->workers]);
+	err = open_lanes(forwarder);
 	if (!err)
 		sample_checksums(forwarder, forwarder->worker[forwarder->workers]);
 	if (!err)
@@ -340,26 +343,33 @@ static int start_workers(struct forwarder *forwarder)
 	return 0;
 }
 
-/* Frames come from here on. */
-static int open_slots(struct forwarder *forwarder)
+int forwarder_open_slots(const struct forwarder *forwarder, unsigned port)
 {
 	for (unsigned i = 0; i < forwarder->workers; i++) {
-		for (unsigned j = 0; forwarder->mode->receives && j < forwarder->ports; j++) {
-			int err;
+		int err;
 
-			if (!forwarder->plan->worker[i].lane[j].rx)
-				continue;
-			err = prog_slot_set(&forwarder->port[j].prog, forwarder->worker[i]->number,
-					    forwarder_lane(forwarder, i, j)->xsk.fd);
-			if (!err)
-				continue;
-			log_error("%s q%u: the socket is not taken into the XSKMAP: " ERR_FORMAT,
-				  forwarder->port[j].netdev.name, forwarder->worker[i]->number,
-				  ERR_SANDBOX_ARGS(err));
-			return err;
-		}
+		if (!forwarder->plan->worker[i].lane[port].rx)
+			continue;
+		err = prog_slot_set(&forwarder->port[port].prog, forwarder->worker[i]->number,
+				    forwarder_lane(forwarder, i, port)->xsk.fd);
+		if (!err)
+			continue;
+		log_error("%s q%u: the socket is not taken into the XSKMAP: " ERR_FORMAT,
+			  forwarder->port[port].netdev.name, forwarder->worker[i]->number,
+			  ERR_SANDBOX_ARGS(err));
+		return err;
 	}
 	return 0;
+}
+
+/* Frames come from here on. */
+static int open_slots(const struct forwarder *forwarder)
+{
+	int err = 0;
+
+	for (unsigned i = 0; !err && i < forwarder->ports; i++)
+		err = forwarder_open_slots(forwarder, i);
+	return err;
 }
 
 /* --- running --- */
@@ -375,22 +385,26 @@ static void announce_hand_over(const struct forwarder *forwarder, unsigned worke
 			 worker, hand_to, forwarder->worker[hand_to]->number);
 }
 
-static void announce(struct forwarder *forwarder)
+void forwarder_announce(const struct forwarder *forwarder, unsigned worker, unsigned port)
+{
+	const struct lane *lane = forwarder_lane(forwarder, worker, port);
+
+	announce_hand_over(forwarder, worker, port);
+	if (!lane->made)
+		return;
+	log_info("%s q%u: %s, %s, %s, cpu %u, worker %u", forwarder->port[port].netdev.name,
+		 forwarder->worker[worker]->number,
+		 forwarder->port[port].prog.native ? "native" : "skb",
+		 lane->xsk.zero_copy ? "zero-copy" : "copy",
+		 lane->xsk.need_wakeup ? "need_wakeup" : "no need_wakeup",
+		 forwarder->worker[worker]->cpu, worker);
+}
+
+static void announce(const struct forwarder *forwarder)
 {
 	for (unsigned i = 0; i < forwarder->workers; i++) {
-		for (unsigned j = 0; j < forwarder->ports; j++) {
-			const struct lane *lane = forwarder_lane(forwarder, i, j);
-
-			announce_hand_over(forwarder, i, j);
-			if (!lane->made)
-				continue;
-			log_info("%s q%u: %s, %s, %s, cpu %u, worker %u",
-				 forwarder->port[j].netdev.name, forwarder->worker[i]->number,
-				 forwarder->port[j].prog.native ? "native" : "skb",
-				 lane->xsk.zero_copy ? "zero-copy" : "copy",
-				 lane->xsk.need_wakeup ? "need_wakeup" : "no need_wakeup",
-				 forwarder->worker[i]->cpu, i);
-		}
+		for (unsigned j = 0; j < forwarder->ports; j++)
+			forwarder_announce(forwarder, i, j);
 	}
 }
 
@@ -528,6 +542,18 @@ static void tell_refused(const char *ifname, unsigned number, uint64_t refused, 
 			ifname, number, (unsigned long long)refused, lost);
 }
 
+void forwarder_tell_lane(const struct forwarder *forwarder, unsigned worker, unsigned port,
+			 const struct queue *queue)
+{
+	const char *ifname = forwarder->port[port].netdev.name;
+	unsigned number = forwarder->worker[worker]->number;
+
+	tell_refused(ifname, number,
+		     forwarder_lane(forwarder, worker, port)->stats.tx_invalid_descs,
+		     queue->tx_lost);
+	tell_kicks(ifname, number, queue->final.kicks);
+}
+
 int forwarder_close_lanes(struct forwarder *forwarder)
 {
 	uint64_t pending = 0, wrong = 0;
@@ -542,10 +568,7 @@ int forwarder_close_lanes(struct forwarder *forwarder)
 			(void)xsk_stats(&lane->xsk, &lane->stats);
 			worker_close_port(worker, j);
 			pending += worker->queue[j].final.tx_pending;
-			tell_refused(forwarder->port[j].netdev.name, worker->number,
-				     lane->stats.tx_invalid_descs, worker->queue[j].tx_lost);
-			tell_kicks(forwarder->port[j].netdev.name, worker->number,
-				   worker->queue[j].final.kicks);
+			forwarder_tell_lane(forwarder, i, j, &worker->queue[j]);
 			xsk_close(&lane->xsk);
 		}
 		wrong += worker_audit(worker);
@@ -562,6 +585,14 @@ int forwarder_close_lanes(struct forwarder *forwarder)
 	return -EUCLEAN;
 }
 
+void forwarder_close_port(struct port *port)
+{
+	prog_close(&port->prog);
+	if (port->promiscuous_fd > 0)
+		close(port->promiscuous_fd);
+	*port = (struct port){ 0 };
+}
+
 void forwarder_free(struct forwarder *forwarder)
 {
 	if (!forwarder)
@@ -570,11 +601,8 @@ void forwarder_free(struct forwarder *forwarder)
 		worker_free(forwarder->worker[i]);
 	for (unsigned i = 0; forwarder->umem && i < forwarder->plan->workers; i++)
 		umem_close(&forwarder->umem[i]);
-	for (unsigned i = 0; i < forwarder->ports; i++) {
-		prog_close(&forwarder->port[i].prog);
-		if (forwarder->port[i].promiscuous_fd > 0)
-			close(forwarder->port[i].promiscuous_fd);
-	}
+	for (unsigned i = 0; i < forwarder->ports; i++)
+		forwarder_close_port(&forwarder->port[i]);
 	free(forwarder->umem);
 	free(forwarder->worker);
 	free(forwarder->lane);

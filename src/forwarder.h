@@ -31,14 +31,14 @@ struct forwarder {
 	struct params *params; /* NULL: those of the start. Owned. */
 	struct umem *umem;     /* one a worker, or the first for all of them */
 	struct worker **worker;
-	struct lane *lane; /* lane[worker * ports + port] */
+	struct lane *lane; /* CONF_PORTS_MAX a worker */
 	int done_fd;	   /* eventfd: workers with a finite job write to it. Borrowed. */
 };
 
 static inline struct lane *forwarder_lane(const struct forwarder *forwarder, unsigned worker,
 					  unsigned port)
 {
-	return &forwarder->lane[worker * forwarder->ports + port];
+	return &forwarder->lane[worker * CONF_PORTS_MAX + port];
 }
 
 /* Takes a complete plan, which must outlive it; touches nothing. Returns NULL, after a message, without memory. */
@@ -58,6 +58,14 @@ int forwarder_start(struct forwarder *forwarder);
  * promiscuous mode. No frame is lost by it. What cannot be had is said, and stays as it was.
  */
 void forwarder_apply(struct forwarder *forwarder, const struct plan_forward *plan);
+
+/*
+ * Goes over to a plan that differs in that, and in ports that come or go (PLAN_CHANGE_PORTS): those that stay
+ * lose nothing, those that go give their frames back. Returns 0; or -errno after a message: then what
+ * goes may be gone, and what comes half there, until forwarder_change_ports() goes back to the plan before, or
+ * the forwarder is stopped.
+ */
+int forwarder_change_ports(struct forwarder *forwarder, const struct plan_forward *plan);
 
 /* Makes a port promiscuous, or no longer. Returns 0, or -errno; what the opener does not grant it says. */
 int forwarder_set_promiscuous(struct port *port, bool on);

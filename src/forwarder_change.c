@@ -2,11 +2,13 @@
 /* What of a forwarder is changed while it runs. */
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/clock.h"
 #include "base/log.h"
 #include "forwarder.h"
 #include "forwarder_steps.h"
+#include "plan/change.h"
 #include "xdp/opener.h"
 
 void forwarder_free_params(struct params *params)
@@ -98,6 +100,8 @@ void forwarder_apply(struct forwarder *forwarder, const struct plan_forward *pla
 		struct port *port = &forwarder->port[i];
 
 		port->conf = plan->port[i].conf;
+		if (port->prog.xsks_fd <= 0)
+			continue; /* it is still to come */
 		(void)forwarder_set_promiscuous(port, forwarder_wants_promiscuous(forwarder, port));
 	}
 	apply_params(forwarder, before->conf);
@@ -109,4 +113,211 @@ void forwarder_apply(struct forwarder *forwarder, const struct plan_forward *pla
 				  forwarder->conf->name, i, forwarder->worker[i]->cpu,
 				  ERR_ARGS(err));
 	}
+}
+
+/* --- ports that come and go --- */
+
+/* The forward's ports before and after: where each comes from, and which go. */
+struct ports_change {
+	const struct plan_forward *plan;
+	int before[CONF_PORTS_MAX];	/* by number after; PLAN_NOBODY: it comes */
+	bool stays[CONF_PORTS_MAX];	/* by number before */
+	uint32_t taken[CONF_PORTS_MAX]; /* frames that came back from it, likewise */
+	bool going;			/* some do not stay */
+};
+
+static struct ports_change ports_change_of(const struct forwarder *forwarder,
+					   const struct plan_forward *plan)
+{
+	struct ports_change change = { .plan = plan };
+
+	for (unsigned i = 0; i < plan->ports; i++) {
+		change.before[i] = plan_port_before(forwarder->plan, plan, i);
+		if (change.before[i] != PLAN_NOBODY)
+			change.stays[change.before[i]] = true;
+	}
+	for (unsigned i = 0; i < forwarder->ports; i++)
+		change.going = change.going || !change.stays[i];
+	return change;
+}
+
+static void resume_all(const struct forwarder *forwarder, unsigned workers)
+{
+	for (unsigned i = 0; i < workers; i++)
+		worker_resume(forwarder->worker[i]);
+}
+
+/* All of them, or none. Returns 0, or -errno after a message. */
+static int park_all(const struct forwarder *forwarder, uint64_t deadline_ns)
+{
+	for (unsigned i = 0; i < forwarder->workers; i++) {
+		int err = worker_park(forwarder->worker[i], deadline_ns);
+
+		if (!err)
+			continue;
+		log_error(
+			"forward %s: worker %u on CPU %u does not come to the end of a pass: " ERR_FORMAT
+			"; see what else runs there (`top -H`)",
+			forwarder->conf->name, i, forwarder->worker[i]->cpu, ERR_ARGS(err));
+		resume_all(forwarder, i);
+		return err;
+	}
+	return 0;
+}
+
+/* No frame comes to these ports any more, and those that came are with their workers, who have had a pass
+ * to take them. */
+static void quieten(const struct forwarder *forwarder, const struct ports_change *change)
+{
+	uint64_t deadline_ns = clock_now_ns() + WORKER_ANSWER_MS * NSEC_PER_MSEC;
+
+	for (unsigned i = 0; i < forwarder->ports; i++) {
+		for (unsigned j = 0; !change->stays[i] && j < forwarder->workers; j++)
+			prog_slot_clear(&forwarder->port[i].prog, forwarder->worker[j]->number);
+	}
+	prog_settle();
+	for (unsigned i = 0; i < forwarder->workers; i++)
+		worker_ask(forwarder->worker[i]);
+	for (unsigned i = 0; i < forwarder->workers; i++)
+		(void)worker_await(forwarder->worker[i],
+				   deadline_ns); /* else `stopping` counts them */
+}
+
+/* Takes the rings from the workers, which are parked. */
+static void unplug(struct forwarder *forwarder, unsigned port)
+{
+	for (unsigned i = 0; i < forwarder->workers; i++) {
+		struct lane *lane = forwarder_lane(forwarder, i, port);
+		struct queue gone;
+
+		if (!lane->made)
+			continue;
+		(void)xsk_stats(&lane->xsk, &lane->stats);
+		worker_unplug(forwarder->worker[i], port, &gone);
+		forwarder_tell_lane(forwarder, i, port, &gone);
+	}
+}
+
+/* Without its sockets the kernel has none of its frames any more. */
+static void close_port(struct forwarder *forwarder, unsigned port)
+{
+	int ifindex = forwarder->port[port].netdev.ifindex;
+
+	prog_detach(&forwarder->port[port].prog);
+	for (unsigned i = 0; i < forwarder->workers; i++) {
+		struct lane *lane = forwarder_lane(forwarder, i, port);
+
+		xsk_close(&lane->xsk);
+		*lane = (struct lane){ 0 };
+	}
+	forwarder_close_port(&forwarder->port[port]);
+	opener_port_restore(ifindex);
+}
+
+/* The workers being parked: frames back, and every port to its place. */
+static void rearrange_worker(struct forwarder *forwarder, struct ports_change *change,
+			     unsigned index)
+{
+	struct worker *worker = forwarder->worker[index];
+	struct lane lane[CONF_PORTS_MAX];
+
+	for (unsigned i = 0; i < forwarder->ports; i++) {
+		uint32_t taken = change->stays[i] ? 0 : worker_reclaim(worker, i);
+
+		worker->reclaimed += taken;
+		change->taken[i] += taken;
+	}
+	worker_renumber(worker, change->plan->ports, change->before);
+	memcpy(lane, forwarder_lane(forwarder, index, 0), sizeof(lane));
+	for (unsigned i = 0; i < CONF_PORTS_MAX; i++) {
+		bool stays = i < change->plan->ports && change->before[i] != PLAN_NOBODY;
+
+		*forwarder_lane(forwarder, index, i) =
+			stays ? lane[change->before[i]] : (struct lane){ 0 };
+	}
+}
+
+static void rearrange_ports(struct forwarder *forwarder, const struct ports_change *change)
+{
+	struct port port[CONF_PORTS_MAX];
+
+	memcpy(port, forwarder->port, sizeof(port));
+	forwarder->ports = change->plan->ports;
+	for (unsigned i = 0; i < forwarder->ports; i++) {
+		if (change->before[i] != PLAN_NOBODY)
+			forwarder->port[i] = port[change->before[i]];
+		else
+			forwarder->port[i] = (struct port){
+				.conf = change->plan->port[i].conf,
+				.netdev = change->plan->port[i].device,
+			};
+	}
+}
+
+/* Those that go go, and the others have the numbers of the new plan. Returns 0; or -errno after a
+ * message, and then all is as it was. */
+static int lower_ports(struct forwarder *forwarder, struct ports_change *change)
+{
+	int err;
+
+	if (change->going)
+		quieten(forwarder, change);
+	err = park_all(forwarder, clock_now_ns() + PARAMS_WAIT_NS);
+	for (unsigned i = 0; err && i < forwarder->ports; i++) {
+		if (!change->stays[i])
+			(void)forwarder_open_slots(forwarder, i);
+	}
+	if (err)
+		return err;
+	for (unsigned i = 0; i < forwarder->ports; i++) {
+		if (!change->stays[i])
+			unplug(forwarder, i);
+	}
+	/* Closing takes the kernel tens of ms: the ports that stay do not wait for it. */
+	resume_all(forwarder, forwarder->workers);
+	for (unsigned i = 0; i < forwarder->ports; i++) {
+		if (!change->stays[i])
+			close_port(forwarder, i);
+	}
+	(void)park_all(forwarder, UINT64_MAX);
+	for (unsigned i = 0; i < forwarder->workers; i++)
+		rearrange_worker(forwarder, change, i);
+	resume_all(forwarder, forwarder->workers);
+	for (unsigned i = 0; i < forwarder->ports; i++) {
+		if (!change->stays[i])
+			log_info("forward %s: port %s ended; %u frames reclaimed",
+				 forwarder->conf->name, forwarder->plan->port[i].conf->name,
+				 change->taken[i]);
+	}
+	rearrange_ports(forwarder, change);
+	return 0;
+}
+
+/* A port that comes, from its program to its first frame. Returns 0, or -errno after a message. */
+static int raise_port(struct forwarder *forwarder, unsigned port)
+{
+	int err = forwarder_attach(forwarder, &forwarder->port[port]);
+
+	for (unsigned i = 0; !err && i < forwarder->workers; i++)
+		err = forwarder_open_lane(forwarder, forwarder->plan, i, port);
+	if (!err)
+		err = forwarder_open_slots(forwarder, port);
+	for (unsigned i = 0; !err && i < forwarder->workers; i++)
+		forwarder_announce(forwarder, i, port);
+	return err;
+}
+
+int forwarder_change_ports(struct forwarder *forwarder, const struct plan_forward *plan)
+{
+	struct ports_change change = ports_change_of(forwarder, plan);
+	int err = lower_ports(forwarder, &change);
+
+	if (err)
+		return err;
+	forwarder_apply(forwarder, plan);
+	for (unsigned i = 0; !err && i < forwarder->ports; i++) {
+		if (change.before[i] == PLAN_NOBODY)
+			err = raise_port(forwarder, i);
+	}
+	return err;
 }

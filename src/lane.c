@@ -40,6 +40,41 @@ static int shared_fd(const struct lane_opts *opts, bool zero_copy)
 	return -1;
 }
 
+/* How long a worker that runs may take to come to the end of a pass: one that is off its CPU, tens of ms. */
+#define PARK_NS NSEC_PER_SEC
+
+/* Gives the worker the rings, which are not bound yet. Returns 0, or -errno after a message. */
+static int plug(const struct lane *lane, const struct lane_opts *opts)
+{
+	int err = worker_park(opts->worker, clock_now_ns() + PARK_NS);
+
+	if (err) {
+		log_error("%s q%u: worker on CPU %u does not come to the end of a pass: " ERR_FORMAT
+			  "; see what else runs there (`top -H`)",
+			  opts->port->netdev.name, opts->worker->number, opts->worker->cpu,
+			  ERR_ARGS(err));
+		return err;
+	}
+	worker_plug(opts->worker, opts->index, &lane->xsk,
+		    opts->plan->rx || !mode_of(opts->conf->mode)->receives);
+	worker_resume(opts->worker);
+	return 0;
+}
+
+/* Takes them from the worker again, with their frames, and closes the socket. */
+static void pull(struct lane *lane, const struct lane_opts *opts)
+{
+	struct queue gone;
+
+	worker_wait_parked(opts->worker);
+	worker_unplug(opts->worker, opts->index, &gone);
+	worker_resume(opts->worker);
+	xsk_close(&lane->xsk);
+	worker_wait_parked(opts->worker);
+	(void)worker_reclaim(opts->worker, opts->index);
+	worker_resume(opts->worker);
+}
+
 /*
  * One attempt with a socket of its own: a refused bind leaves a socket that hides the true error of
  * the next one. Returns 0, or -errno after a message; *bind_err tells what the bind said, without
@@ -56,7 +91,6 @@ static int try_open(struct lane *lane, const struct lane_opts *opts, bool zero_c
 		.no_need_wakeup = opts->conf->no_need_wakeup,
 		.shared_fd = shared_fd(opts, zero_copy),
 	};
-	struct queue *queue;
 	int fd, err;
 
 	*bind_err = 0;
@@ -80,18 +114,19 @@ static int try_open(struct lane *lane, const struct lane_opts *opts, bool zero_c
 		xsk_close(&lane->xsk);
 		return err;
 	}
-	queue = worker_plug(opts->worker, opts->index, &lane->xsk,
-			    opts->plan->rx || !mode_of(opts->conf->mode)->receives);
+	err = plug(lane, opts);
+	if (err) {
+		xsk_close(&lane->xsk);
+		return err;
+	}
 	*bind_err = bind_patiently(&lane->xsk, &bind_opts);
 	if (*bind_err) {
-		struct queue gone;
-
-		worker_unplug(opts->worker, opts->index, &gone);
-		xsk_close(&lane->xsk);
-		(void)worker_reclaim(opts->worker, opts->index);
+		pull(lane, opts);
 		return 0;
 	}
-	worker_bound(queue, &lane->xsk);
+	worker_wait_parked(opts->worker);
+	worker_bound(&opts->worker->queue[opts->index], &lane->xsk);
+	worker_resume(opts->worker);
 	lane->made = true;
 	if (lane->xsk.zero_copy && opts->conf->unaligned && !opts->worker->umem->huge_pages)
 		log_warning("%s q%u: in zero-copy no chunk may lie across two small pages, so some "
@@ -168,7 +203,8 @@ int lane_open(struct lane *lane, const struct lane_opts *opts)
 	int zero_copy_err = 0, bind_err, err;
 
 	if (!opts->plan->rx && !opts->plan->tx) {
-		worker_plug(opts->worker, opts->index, NULL, false);
+		if (opts->index == opts->worker->queues) /* else it is one already */
+			worker_plug(opts->worker, opts->index, NULL, false);
 		return 0;
 	}
 	/* In skb mode the kernel copies, whatever the driver can. */

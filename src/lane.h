@@ -39,7 +39,8 @@ struct lane_opts {
 
 /*
  * Makes the worker's socket on the port, if the plan has one there, stocks its fill ring and binds it: zero-copy or copy, as
- * asked and as can be had. A queue that was closed a moment ago is retried for up to 2 s. Returns 0
+ * asked and as can be had. A queue that was closed a moment ago is retried for up to 2 s. A worker that runs
+ * has the port's number without a queue; it is parked for the moments in which it is given one. Returns 0
  * or -errno after a message; -ECANCELED, without one, if a signal to end is pending.
  */
 int lane_open(struct lane *lane, const struct lane_opts *opts);

@@ -676,21 +676,22 @@ void worker_renumber(struct worker *worker, unsigned ports, const int *before)
 	uint32_t refused_of[CONF_PORTS_MAX];
 	unsigned number[CONF_PORTS_MAX] = { 0 };
 
-	assert(!worker->inlets && ports && ports <= CONF_PORTS_MAX);
+	assert(!worker->inlets);
 	memcpy(queue, worker->queue, sizeof(queue));
 	memcpy(pollfd, &worker->pollfd[1], sizeof(pollfd));
 	memcpy(refused_of, worker->refused_of, sizeof(refused_of));
 	for (unsigned i = 0; i < ports; i++) {
-		bool stays = before[i] >= 0;
-
-		assert(!stays || !queue[before[i]].hands_over);
-		worker->queue[i] = stays ? queue[before[i]] : queue_idle(i);
+		worker->queue[i] = queue_idle(i);
+		worker->pollfd[1 + i] = (struct pollfd){ .fd = -1 };
+		worker->refused_of[i] = 0;
+		if (before[i] < 0)
+			continue;
+		number[before[i]] = i;
+		worker->queue[i] = queue[before[i]];
 		worker->queue[i].port = (uint16_t)i;
 		worker->queue[i].tx_tag = ledger_pack(LEDGER_TX, i, 0);
-		worker->pollfd[1 + i] = stays ? pollfd[before[i]] : (struct pollfd){ .fd = -1 };
-		worker->refused_of[i] = stays ? refused_of[before[i]] : 0;
-		if (stays)
-			number[before[i]] = i;
+		worker->pollfd[1 + i] = pollfd[before[i]];
+		worker->refused_of[i] = refused_of[before[i]];
 	}
 	worker->queues = (uint16_t)ports;
 	renumber_frames(worker, number);

@@ -173,6 +173,14 @@ void worker_free(struct worker *worker);
  * come to that by the deadline (ns of the monotonic clock): then it goes on as if not asked.
  */
 int worker_park(struct worker *worker, uint64_t deadline_ns);
+
+/* As worker_park(), however long it takes: for what cannot be left half done. */
+static inline void worker_wait_parked(struct worker *worker)
+{
+	(void)worker_park(worker, UINT64_MAX);
+}
+
+/* Lets it go on. */
 void worker_resume(struct worker *worker);
 
 /*

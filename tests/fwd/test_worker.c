@@ -657,7 +657,7 @@ static void fewer_ports_are_in_the_snapshot_at_once(void **state)
 	struct rig *rig = rig_open(2);
 	struct worker *worker = rig->worker;
 	const int before[] = { 1 }, after[] = { 0, -1 };
-	struct worker_counts counts;
+	struct worker_counts counts = { 0 };
 	struct queue gone;
 
 	(void)state;

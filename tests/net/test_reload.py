@@ -5,6 +5,7 @@ RIG-2 with further pairs: gen(g2) <-> dut(d2), sink(s3) <-> dut(d3). The patch w
 what carries the traffic that nothing may disturb.
 """
 
+import contextlib
 import os
 import pathlib
 import re
@@ -15,9 +16,10 @@ import frames
 import pytest
 from appliance import File, devices_of, forward, forwards_of, port, unharmed
 from control import Client, Folder, code
-from daemon import total
+from daemon import program, total
 from lab import SANITIZED, SLOWNESS, wait_until
 from test_opener import OFF, ON, children, helper_of, offloads
+from test_queues import packets_by_queue, peers
 from wire import exchange
 from xsk import Squatter
 
@@ -310,7 +312,8 @@ def test_the_control_socket_stays_until_a_restart(start, file):
     file.path.write_text("\n".join(patch()))
     status, _, err = file.reload()
     assert (status, err) == (0, [])
-    assert len(daemon.warnings("control-socket and control-group stay as they are until a restart")) == 1
+    wait_until(lambda: len(daemon.warnings("control-socket and control-group stay as they are "
+                                           "until a restart")) == 1, 5, "the warning")
     assert file.ask("status")["generation"] == 1
     daemon.stop()
 
@@ -441,6 +444,163 @@ def test_without_the_helper_parameters_still_change(start, rig, file, ends, task
     daemon.stop()
 
 
+# Single ports of a forward that receives
+
+
+def receiver(*ports, name="count", **keys):
+    """A forward rxdrop of ports given as (name, device, keys of it)."""
+    return [*(port(one, device, **more) for one, device, more in ports),
+            forward(name, "rxdrop", " ".join(one for one, _, _ in ports), **keys)]
+
+
+def flow(number):
+    """Over more flows than there are queues."""
+    return frames.udp_flow(number % 50, number)
+
+
+@contextlib.contextmanager
+def untouched(daemon, stream, wire, device, alone=True):
+    """What is sent to this device is all received there. `alone`: by all the threads there are."""
+    threads = sorted(os.listdir(f"/proc/{daemon.pid}/task"))
+    load = stream(wire, flow, RATE)
+    yield
+    load.stop()
+    record = daemon.quiet_record()
+    assert load.refused == 0
+    assert total(record, "rx_packets", device) == load.given > RATE / 2
+    assert total(record, "rx_bytes", device) == sum(len(flow(n)) for n in range(load.given))
+    assert program(record, device)["seen"] == load.given
+    no_rx_loss(record, device)
+    assert not alone or sorted(os.listdir(f"/proc/{daemon.pid}/task")) == threads
+
+
+@pytest.mark.parametrize("wait", ["poll", "spin"])
+def test_a_port_comes_and_goes_and_the_others_lose_nothing(start, rig, tap, file, stream, attach,
+                                                           wait):
+    wan, dmz = ("wan", "d0", {"attach": attach}), ("dmz", "d2", {"attach": attach})
+    third = tap(rig.gen, "g2")
+    daemon = start(*receiver(wan, wait=wait))
+    with untouched(daemon, stream, tap(rig.gen, "g0"), "d0"):
+        for turn in range(6):
+            # In turn behind the one that stays and before it.
+            both = (wan, dmz) if turn % 2 else (dmz, wan)
+            now = file.take(*receiver(*both, wait=wait))
+            assert [one["port"] for one in now["ports"]] == [one for one, _, _ in both]
+            assert set(rig.dut.attached()) == {"d0", "d2"}
+            third.send_all([frames.numbered(n) for n in range(100)])
+            wait_until(lambda: total(daemon.next_record(), "rx_packets", "d2") == 100, 5, "frames")
+            now = file.take(*receiver(wan, wait=wait))
+            assert set(rig.dut.attached()) == {"d0"} and rig.dut.promiscuity("d2") == 0
+            ended = re.findall(r"forward count: port dmz ended; (\d+) frames reclaimed",
+                               daemon.stderr)
+            assert len(ended) == turn + 1 and int(ended[-1]) > 0, "what lay in its fill ring"
+            worker = now["workers"][0]
+            assert worker["balance"] == 0
+            assert worker["reclaimed"] == sum(map(int, ended))
+    assert "forward count: ended" not in daemon.stderr
+    daemon.stop()
+
+
+def test_a_port_of_two_queues_comes_and_goes(rig2, tap, millraced, file, stream):
+    rig = rig2(**peers(2, "native"))
+    rig.join(rig.gen, "g2", "d2")
+    wan, dmz = ("wan", "d0", {}), ("dmz", "d2", {})
+    third = tap(rig.gen, "g2")
+    file.write(*receiver(wan))
+    daemon = millraced(rig.dut, "--config", file.path)
+    with untouched(daemon, stream, tap(rig.gen, "g0"), "d0"):
+        for _ in range(4):
+            file.take(*receiver(dmz, wan))
+            third.send_all([flow(n) for n in range(100)])
+            wait_until(lambda: total(daemon.next_record(), "rx_packets", "d2") == 100, 5, "frames")
+            queues = packets_by_queue(daemon.next_record(), "d2")
+            assert len(queues) == 2 and all(queues.values()), queues
+            now = file.take(*receiver(wan))
+            assert [worker["balance"] for worker in now["workers"]] == [0, 0]
+            assert all(worker["reclaimed"] for worker in now["workers"])
+    queues = packets_by_queue(daemon.next_record(), "d0")
+    assert len(queues) == 2 and all(queues.values()), queues
+    assert "forward count: ended" not in daemon.stderr
+    daemon.stop()
+
+
+def test_the_memory_of_what_runs_is_told(start, rig, file):
+    """A port that comes gets none of its own; what the file alone would have is not what there is."""
+    wan, dmz = ("wan", "d0", {}), ("dmz", "d2", {})
+    daemon = start(*receiver(wan, dmz))
+    frames_of = file.ask("plan")["plan"]["forwards"][0]["workers"][0]["frames"]
+    assert file.ask("status")["workers"][0]["total"] == frames_of
+    file.take(*receiver(wan))
+    assert file.ask("plan")["plan"]["forwards"][0]["workers"][0]["frames"] == frames_of
+    assert file.ask("status")["workers"][0]["total"] == frames_of
+    file.take(*receiver(wan))
+    file.take(*receiver(wan, dmz))
+    assert "forward count: ended" not in daemon.stderr
+    daemon.stop()
+
+
+def test_ports_beyond_the_memory_are_a_new_start(start, rig, tap, file):
+    wan, dmz, far = ("wan", "d0", {}), ("dmz", "d2", {}), ("far", "d3", {})
+    daemon = start(*receiver(wan, frames_per_queue=10240))
+    file.take(*receiver(wan, dmz, frames_per_queue=10240))
+    assert "forward count: ended" not in daemon.stderr
+    file.take(*receiver(wan, dmz, far, frames_per_queue=10240))
+    assert daemon.stderr.count("forward count: ended") == 1
+    daemon.stop()
+
+
+def test_a_port_that_cannot_come_leaves_the_others(start, rig, tap, file, stream, closing):
+    """It would take the place of another one, which comes back."""
+    wan, dmz, far = ("wan", "d0", {}), ("dmz", "d2", {}), ("far", "d3", {})
+    squatter = closing(Squatter(rig.dut, "d3"))
+    third = tap(rig.gen, "g2")
+    daemon = start(*receiver(wan, dmz))
+    with untouched(daemon, stream, tap(rig.gen, "g0"), "d0"):
+        for wanted in ((wan, dmz, far), (far, wan)):
+            err = file.refuse(*receiver(*wanted, batch=16))
+            assert any("d3 q0: already bound" in line for line in err), err
+            assert set(rig.dut.attached()) == {"d0", "d2"}
+            assert devices_of(file.ask("status")) == {"wan": "d0", "dmz": "d2"}
+            assert rig.dut.promiscuity("d3") == 0
+    before = total(daemon.next_record(), "rx_packets", "d2")
+    third.send_all([frames.numbered(n) for n in range(100)])
+    wait_until(lambda: total(daemon.next_record(), "rx_packets", "d2") == before + 100, 5, "frames")
+    squatter.close()
+    file.take(*receiver(far, wan, batch=16))
+    assert set(rig.dut.attached()) == {"d0", "d3"}
+    assert "forward count: ended" not in daemon.stderr
+    daemon.stop()
+
+
+def test_other_settings_of_one_port_leave_the_others(start, rig, tap, file, stream):
+    wan = ("wan", "d0", {})
+    third = tap(rig.gen, "g2")
+    daemon = start(*receiver(("dmz", "d2", {"attach": "native"}), wan))
+    with untouched(daemon, stream, tap(rig.gen, "g0"), "d0"):
+        for kind in ("skb", "native", "skb"):
+            file.take(*receiver(("dmz", "d2", {"attach": kind}), wan))
+            modes = {one["device"]: one["attach"] for one in file.ask("status")["ports"]}
+            assert modes == {"d0": "native", "d2": kind}
+            third.send_all([frames.numbered(n) for n in range(100)])
+            wait_until(lambda: total(daemon.next_record(), "rx_packets", "d2") == 100, 5, "frames")
+    daemon.stop()
+
+
+def test_a_port_moves_to_another_forward(start, rig, tap, file, stream):
+    wan, lan, dmz, far = (("wan", "d0", {}), ("lan", "d1", {}), ("dmz", "d2", {}),
+                          ("far", "d3", {}))
+    third = tap(rig.gen, "g2")
+    daemon = start(*receiver(wan, dmz, name="one"), *receiver(lan, far, name="two"))
+    with untouched(daemon, stream, tap(rig.gen, "g0"), "d0", alone=False):
+        now = file.take(*receiver(wan, name="one"), *receiver(lan, far, dmz, name="two"))
+        assert [len(workers) for workers in forwards_of(now).values()] == [1, 1]
+        assert {one["port"]: one["forward"] for one in file.ask("stats")["sockets"]}["dmz"] == "two"
+        third.send_all([frames.numbered(n) for n in range(100)])
+        wait_until(lambda: total(daemon.next_record(), "rx_packets", "d2") == 100, 5, "frames")
+    assert "forward one: ended" not in daemon.stderr
+    daemon.stop()
+
+
 # Again and again
 
 
@@ -471,11 +631,13 @@ SOME = [30, pytest.param(1000, marks=pytest.mark.full)]
 
 
 @pytest.mark.parametrize("count", SOME)
-@pytest.mark.parametrize("what", ["parameters", "a forward", "a rebuild"])
+@pytest.mark.parametrize("what", ["parameters", "a port", "a forward", "a rebuild"])
 def test_reloads_under_load_leak_nothing(start, rig, tap, file, ends, task, what, count):
     def sections(turn):
         if what == "parameters":
             return [*patch(**PARAMETERS[turn % len(PARAMETERS)]), *side()]
+        if what == "a port":
+            return [*patch(), *receiver(("dmz", "d2", {}), *[("far", "d3", {})] * (turn % 2))]
         if what == "a forward":
             return [*patch(), *(side() if turn % 2 else [])]
         return [*patch(), *side(ring_size=(512, 1024)[turn % 2])]
