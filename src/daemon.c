@@ -12,6 +12,7 @@
 #include "advice.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "conf/print.h"
 #include "fleet.h"
 #include "monitor.h"
 #include "operators.h"
@@ -21,7 +22,8 @@
 #include "xdp/opener.h"
 
 struct daemon {
-	struct conf *conf; /* owned, as the next */
+	struct conf started; /* that of the start, without ports and forwards */
+	struct conf *conf;   /* owned, as the next */
 	struct plan *plan;
 	const struct daemon_file *file; /* borrowed; NULL: flags */
 	struct fleet fleet;
@@ -242,6 +244,17 @@ static void renew_reports(struct daemon *daemon, const struct conf *conf)
 	sd_event_exit(daemon->loop, 0);
 }
 
+/* What was set up once and holds to the end: what the file says of it now is not what there is. */
+static void tell_fixed(const struct daemon *daemon, const struct conf *conf)
+{
+	char keys[256];
+	unsigned count = conf_run_different(&daemon->started, conf, keys, sizeof(keys));
+
+	if (count)
+		log_warning("%s: stay%s as at the start until a restart", keys,
+			    count == 1 ? "s" : "");
+}
+
 /* Everything in the new configuration, or nothing of it. */
 static int adopt(struct daemon *daemon, struct conf *conf, struct plan *plan)
 {
@@ -251,9 +264,7 @@ static int adopt(struct daemon *daemon, struct conf *conf, struct plan *plan)
 	renew_reports(daemon, err ? daemon->conf : conf);
 	if (err)
 		return err;
-	if (strcmp(conf->control_socket, daemon->conf->control_socket) != 0 ||
-	    strcmp(conf->control_group, daemon->conf->control_group) != 0)
-		log_warning("control-socket and control-group stay as they are until a restart");
+	tell_fixed(daemon, conf);
 	plan_free(daemon->plan);
 	conf_fini(daemon->conf);
 	free(daemon->conf);
@@ -373,6 +384,10 @@ int daemon_run(struct conf *conf, const struct daemon_file *file)
 	}
 	*daemon->conf = *conf;
 	*conf = (struct conf){ 0 };
+	daemon->started = *daemon->conf;
+	daemon->started.ports = daemon->started.forwards = 0;
+	daemon->started.port = NULL;
+	daemon->started.forward = NULL;
 	daemon->file = file;
 	daemon->operators.reload = reload;
 	daemon->operators.daemon = daemon;

@@ -244,6 +244,20 @@ static void change_ports_back(struct change *change)
 	}
 }
 
+/* What became of it; the ports and forwards that ended have said so themselves. */
+static void say_done(const struct step *step)
+{
+	static const char *const done[] = {
+		[PLAN_CHANGE_NONE] = "unchanged",
+		[PLAN_CHANGE_PARAMS] = "runs on with other parameters",
+		[PLAN_CHANGE_PORTS] = "runs on with other ports",
+		[PLAN_CHANGE_REBUILD] = "started anew",
+	};
+
+	log_info("forward %s: %s", step->plan->conf->name,
+		 step->before_plan ? done[step->change] : "started");
+}
+
 /* The new ones in the place of the old. */
 static void settle(struct change *change, struct forwarder **forward)
 {
@@ -255,6 +269,7 @@ static void settle(struct change *change, struct forwarder **forward)
 		forward[i] = step->after;
 		if (step->change != PLAN_CHANGE_REBUILD)
 			forwarder_apply(step->after, step->plan);
+		say_done(step);
 	}
 	free(fleet->forward);
 	fleet->forward = forward;

@@ -117,18 +117,23 @@ static bool is_excepted(const struct option_row *row, const char *const *except)
 }
 
 /* By the text of each row: so a row that is added is compared too. */
+static bool same_row(const struct option_row *row, const struct option_place *one,
+		     const struct option_place *other)
+{
+	char text[OPTION_TEXT_SIZE], other_text[OPTION_TEXT_SIZE];
+
+	row->kind->print(row, one, text, sizeof(text));
+	row->kind->print(row, other, other_text, sizeof(other_text));
+	return !strcmp(text, other_text);
+}
+
 static bool same_rows(enum option_scope scope, const struct option_place *one,
 		      const struct option_place *other, const char *const *except)
 {
 	for_each_row(row)
 	{
-		char text[OPTION_TEXT_SIZE], other_text[OPTION_TEXT_SIZE];
-
-		if (row->scope != scope || !option_key(row) || is_excepted(row, except))
-			continue;
-		row->kind->print(row, one, text, sizeof(text));
-		row->kind->print(row, other, other_text, sizeof(other_text));
-		if (strcmp(text, other_text) != 0)
+		if (row->scope == scope && option_key(row) && !is_excepted(row, except) &&
+		    !same_row(row, one, other))
 			return false;
 	}
 	return true;
@@ -151,6 +156,28 @@ bool conf_port_same(const struct conf_port *one, const struct conf_port *other,
 	const struct option_place other_place = { .port = (struct conf_port *)other };
 
 	return same_rows(SCOPE_PORT, &place, &other_place, except);
+}
+
+unsigned conf_run_different(const struct conf *one, const struct conf *other, char *keys,
+			    size_t size)
+{
+	const struct option_place place = { .conf = (struct conf *)one };
+	const struct option_place other_place = { .conf = (struct conf *)other };
+	unsigned count = 0;
+	size_t len = 0;
+
+	keys[0] = '\0';
+	for_each_row(row)
+	{
+		if (row->scope != SCOPE_RUN || !option_key(row) ||
+		    same_row(row, &place, &other_place))
+			continue;
+		len += (size_t)snprintf(keys + len, size - len, "%s%s", count++ ? ", " : "",
+					option_key(row));
+		if (len >= size)
+			break;
+	}
+	return count;
 }
 
 /* True if what a key says can be said by flags too. */

@@ -21,6 +21,11 @@ bool conf_forward_same(const struct conf_forward *one, const struct conf_forward
 bool conf_port_same(const struct conf_port *one, const struct conf_port *other,
 		    const char *const *except);
 
+/* How many keys there are that are about neither a forward nor a port and differ; and which, by their names in
+ * `keys`, as far as there is room. */
+unsigned conf_run_different(const struct conf *one, const struct conf *other, char *keys,
+			    size_t size);
+
 /*
  * Prints the arguments of millraced, on one line without a newline, that do the same. Returns false,
  * with nothing printed, if there are none: flags know one forward, whose ports are all alike.

@@ -307,14 +307,48 @@ def test_sighup_without_a_control_socket(rig, millraced, file):
     daemon.stop()
 
 
-def test_the_control_socket_stays_until_a_restart(start, file):
+def test_what_is_fixed_at_the_start_is_named_each_time(start, file):
+    """Held against what there is, not against the file before."""
     daemon = start(*patch())
-    file.path.write_text("\n".join(patch()))
-    status, _, err = file.reload()
-    assert (status, err) == (0, [])
-    wait_until(lambda: len(daemon.warnings("control-socket and control-group stay as they are "
-                                           "until a restart")) == 1, 5, "the warning")
-    assert file.ask("status")["generation"] == 1
+
+    def reload(*lines):
+        at = len(daemon.err)
+        file.path.write_text("\n".join([*lines, *patch()]))
+        status, _, err = file.reload()
+        assert (status, err) == (0, [])
+        wait_until(lambda: "configuration read again" in "\n".join(log_since(daemon, at)), 5, "a line")
+        return [text.split("warning: ", 1)[1] for text in log_since(daemon, at) if "warning: " in text]
+
+    both = "control-socket, keep-privileges: stay as at the start until a restart"
+    for _ in range(2):
+        assert reload("[millrace]", "keep-privileges = yes") in (
+            [both], ["keep-privileges, control-socket: stay as at the start until a restart"])
+    assert reload("[millrace]", f"control-socket = {file.sock}") == []
+    assert reload() == ["control-socket: stays as at the start until a restart"]
+    assert file.ask("status")["generation"] == 4
+    daemon.stop()
+
+
+def test_the_fate_of_each_forward_is_told(start, file):
+    wan, lan, far = ("wan", "d0", {}), ("lan", "d1", {}), ("far", "d3", {})
+    daemon = start(*receiver(wan, name="one"), *side(), *receiver(lan, name="three"))
+
+    def fates(*sections):
+        at = len(daemon.err)
+        file.take(*sections)
+        wait_until(lambda: "configuration read again" in "\n".join(log_since(daemon, at)), 5, "a line")
+        return {match[1]: match[2] for text in log_since(daemon, at)
+                if (match := re.search(r": forward (\w+): ([^;]+)$", text))}
+
+    assert fates(*receiver(wan, name="one"), *side(), *receiver(lan, name="three")) == {
+        "one": "unchanged", "side": "unchanged", "three": "unchanged"}
+    assert fates(*receiver(wan, name="one", batch=16), *side(ring_size=512),
+                 *receiver(lan, far, name="three")) == {
+        "one": "runs on with other parameters", "side": "started anew",
+        "three": "runs on with other ports"}
+    assert fates(*receiver(wan, name="one", batch=16), *receiver(lan, name="three"),
+                 *receiver(far, name="four")) == {
+        "one": "unchanged", "three": "runs on with other ports", "four": "started"}
     daemon.stop()
 
 
