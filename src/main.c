@@ -11,6 +11,7 @@
 #include "base/signals.h"
 #include "conf/options.h"
 #include "conf/print.h"
+#include "ctl/server.h"
 #include "daemon.h"
 #include "planner.h"
 #include "version.h"
@@ -77,12 +78,16 @@ static int load(const struct options *options, struct conf *conf, bool say)
 static int check(const struct options *options, const struct conf *conf)
 {
 	struct plan *plan = NULL;
-	int err = planner_make(conf, &plan);
+	int control_err = 0, err;
 
+	/* As a start: the control socket comes before any device. */
+	if (conf->control_socket[0])
+		control_err = control_check(conf->control_socket, conf->control_group);
+	err = planner_make(conf, &plan);
 	if (!err)
 		err = planner_check(plan);
 	plan_free(plan);
-	if (err)
+	if (err || control_err)
 		return EXIT_FAILURE;
 	printf("%s: correct; %u port%s, %u forward%s\n", options->file, conf->ports,
 	       conf->ports == 1 ? "" : "s", conf->forwards, conf->forwards == 1 ? "" : "s");

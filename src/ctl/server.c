@@ -362,6 +362,15 @@ int control_open(struct control **result, const struct control_opts *opts)
 	return err;
 }
 
+int control_check(const char *path, const char *group)
+{
+	gid_t gid;
+	int group_err = find_group(group, &gid);
+	int err = socket_file_check(path);
+
+	return group_err ? group_err : err;
+}
+
 int control_start(struct control *control, sd_event *loop)
 {
 	int err;

@@ -35,6 +35,10 @@ struct control_opts {
  */
 int control_open(struct control **result, const struct control_opts *opts);
 
+/* Whether the host has what control_open() needs: the group, and the socket's folder; touches nothing. Any
+ * message is control_open()'s. Returns 0, or the first -errno after messages. */
+int control_check(const char *path, const char *group);
+
 /* Serves clients from the event loop, after everything else there that is due. Returns 0 or -errno
  * after a message. */
 int control_start(struct control *control, sd_event *loop);

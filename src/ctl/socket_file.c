@@ -35,6 +35,16 @@ static void folder_of(const char *path, char *folder, size_t size)
 		snprintf(folder, size, "%.*s", slash == path ? 1 : (int)(slash - path), path);
 }
 
+static void log_folder(const char *path, const char *folder, int err)
+{
+	if (err == -ENOENT)
+		log_error("control socket %s: there is no folder %s; make it with `mkdir -p %s`",
+			  path, folder, folder);
+	else
+		log_error("control socket %s: the folder %s: " ERR_FORMAT, path, folder,
+			  ERR_ARGS(err));
+}
+
 /* Returns the fd of the locked folder, or -errno after a message. */
 static int lock_folder(const char *path)
 {
@@ -46,13 +56,7 @@ static int lock_folder(const char *path)
 	fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (fd < 0) {
 		err = -errno;
-		if (err == -ENOENT)
-			log_error(
-				"control socket %s: there is no folder %s; make it with `mkdir -p %s`",
-				path, folder, folder);
-		else
-			log_error("control socket %s: the folder %s: " ERR_FORMAT, path, folder,
-				  ERR_ARGS(err));
+		log_folder(path, folder, err);
 		return err;
 	}
 	while (flock(fd, LOCK_EX | LOCK_NB)) {
@@ -96,20 +100,28 @@ static int knock(const struct sockaddr_un *address)
 	return err == -EAGAIN ? 0 : err;
 }
 
-/* Takes away the file of a socket on which nobody answers. Under the folder's lock. */
-static int remove_stale(const char *path, const struct sockaddr_un *address)
+/* What stands there already: 1 a socket, 0 nothing, or -errno, -EEXIST after a message: it is none. */
+static int look_for_socket(const char *path)
 {
 	struct stat status;
-	int err;
 
 	if (lstat(path, &status))
 		return errno == ENOENT ? 0 : -errno;
-	if (!S_ISSOCK(status.st_mode)) {
-		log_error("control socket %s: there is a file that is no socket; it stays, choose "
-			  "another path with --control-socket",
-			  path);
-		return -EEXIST;
-	}
+	if (S_ISSOCK(status.st_mode))
+		return 1;
+	log_error("control socket %s: there is a file that is no socket; it stays, choose another "
+		  "path with --control-socket",
+		  path);
+	return -EEXIST;
+}
+
+/* Takes away the file of a socket on which nobody answers. Under the folder's lock. */
+static int remove_stale(const char *path, const struct sockaddr_un *address)
+{
+	int err = look_for_socket(path);
+
+	if (err <= 0)
+		return err;
 	err = knock(address);
 	if (!err) {
 		log_error("control socket %s: a running daemon answers on it; end that, or choose "
@@ -192,6 +204,32 @@ int socket_file_open(struct socket_file *file, const char *path, gid_t group)
 	if (err)
 		socket_file_close(file);
 	return err;
+}
+
+int socket_file_check(const char *path)
+{
+	char folder[SOCKET_FILE_PATH_SIZE];
+	struct stat status;
+	int err = 0;
+
+	folder_of(path, folder, sizeof(folder));
+	if (stat(folder, &status))
+		err = -errno;
+	else if (!S_ISDIR(status.st_mode))
+		err = -ENOTDIR;
+	else if (access(folder, W_OK) && errno == EROFS)
+		err = -EROFS;
+	if (err == -EACCES) {
+		log_warning("control socket %s: whether it can be made is not told: " ERR_FORMAT,
+			    path, ERR_ARGS(err));
+		return 0;
+	}
+	if (err) {
+		log_folder(path, folder, err);
+		return err;
+	}
+	err = look_for_socket(path);
+	return err == -EEXIST ? err : 0;
 }
 
 static bool is_ours(const struct socket_file *file)

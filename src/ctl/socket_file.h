@@ -22,5 +22,13 @@ struct socket_file {
  */
 int socket_file_open(struct socket_file *file, const char *path, gid_t group);
 
+/*
+ * Whether the host has what socket_file_open() needs, without touching it; who asks need not be the user
+ * who will start the daemon, so what only that one's rights decide is not judged. A daemon that answers
+ * there is nothing against it. Returns 0, or -errno after a message: -ENOENT, -ENOTDIR, -EROFS of the
+ * folder, -EEXIST.
+ */
+int socket_file_check(const char *path);
+
 /* Closes it, and takes the file away if it is still the one that was made. A zeroed one is fine. */
 void socket_file_close(struct socket_file *file);

@@ -2,6 +2,7 @@
 
 import os
 import pathlib
+import socket
 import subprocess
 import time
 
@@ -52,10 +53,53 @@ def write(tmp_path):
     return make
 
 
-def test_the_example_is_correct():
-    done = ask("--check", EXAMPLE)
+def test_the_example_is_correct(write, tmp_path):
+    text = EXAMPLE.read_text()
+    for made in ("/run/millrace/", "= millrace "):
+        assert made in text
+    path = write(text.replace("/run/millrace/", f"{tmp_path}/").replace("= millrace ", "= root "))
+    done = ask("--check", path)
     assert done.returncode == 0, done.stderr
-    assert done.stdout.startswith(f"{EXAMPLE}: correct; 2 ports, 1 forward\n")
+    assert done.stdout.startswith(f"{path}: correct; 2 ports, 1 forward\n")
+
+
+@pytest.mark.parametrize("sock, group, messages", [
+    ("nix/s", "root", ["control socket {folder}/nix/s: there is no folder {folder}/nix; make it with "
+                       "`mkdir -p {folder}/nix`"]),
+    ("file/s", "root", ["control socket {folder}/file/s: the folder {folder}/file: ENOTDIR "
+                        "(Not a directory)"]),
+    ("file", "root", ["control socket {folder}/file: there is a file that is no socket; it stays, "
+                      "choose another path with --control-socket"]),
+    ("s", "nix", ["control group 'nix': there is no such group; make it with `groupadd --system nix`"]),
+    ("nix/s", "nix", ["control group 'nix': there is no such group; make it with `groupadd --system "
+                      "nix`", "control socket {folder}/nix/s: there is no folder {folder}/nix; make "
+                      "it with `mkdir -p {folder}/nix`"]),
+], ids=["no folder", "a file", "no socket", "no group", "neither"])
+def test_check_says_what_the_control_socket_lacks(write, tmp_path, sock, group, messages):
+    """Exit status 1, and the first message is what a start ends with."""
+    (tmp_path / "file").touch()
+    path = write(f"[millrace]\ncontrol-socket = {tmp_path}/{sock}\ncontrol-group = {group}\n\n"
+                 + PATCH.format(attach="auto", wait="poll"))
+    wanted = [f"millraced: error: {message}".format(folder=tmp_path) for message in messages]
+    done = ask("--check", path)
+    assert done.returncode == 1 and done.stdout == ""
+    assert [line for line in done.stderr.splitlines() if "error: " in line] == wanted
+    started = ask("--config", path)
+    assert started.returncode == 1 and started.stderr.splitlines() == wanted[:1]
+    assert [one.name for one in sorted(tmp_path.iterdir())] == ["file", path.name], "untouched"
+
+
+@pytest.mark.parametrize("answers", [True, False], ids=["a daemon answers", "left behind"])
+def test_check_may_find_a_socket(write, tmp_path, answers):
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as listening:
+        listening.bind(str(tmp_path / "s"))
+        if answers:
+            listening.listen()
+        path = write(f"[millrace]\ncontrol-socket = {tmp_path}/s\n\n"
+                     + PATCH.format(attach="auto", wait="poll"))
+        done = ask("--check", path)
+        assert done.returncode == 0 and "control" not in done.stderr, done.stderr
+    assert (tmp_path / "s").is_socket()
 
 
 def test_check_says_all_that_is_wrong(write):
