@@ -89,14 +89,15 @@ class Tool:
 
 
 class Lab:
-    """Two namespaces, one veth pair or two, and every process started in them."""
+    """Two namespaces, a veth pair for each of `widths` with so many queues at both ends, and every
+    process started in them."""
 
     serial = itertools.count()
 
-    def __init__(self, pairs, gro=False, busy_poll=False):
+    def __init__(self, widths=(1,), gro=False, busy_poll=False):
         stem = f"mrbench-{os.getpid()}-{next(Lab.serial)}"
         self.ends, self.mid = f"{stem}-e", f"{stem}-m"
-        self.pairs, self.gro, self.busy_poll = pairs, gro, busy_poll
+        self.widths, self.gro, self.busy_poll = widths, gro, busy_poll
         self.tools = []
 
     def __enter__(self):
@@ -112,11 +113,11 @@ class Lab:
         for namespace in (self.ends, self.mid):
             run("ip", "netns", "add", namespace)
             run("ip", "netns", "exec", namespace, "sh", "-c", quiet, check=False)
-        one_queue = ("numtxqueues", "1", "numrxqueues", "1")
-        for i in range(self.pairs):
+        for i, width in enumerate(self.widths):
+            queues = ("numtxqueues", str(width), "numrxqueues", str(width))
             run(
-                *("ip", "-n", self.ends, "link", "add", f"g{i}", *one_queue, "type", "veth"),
-                *("peer", "name", f"d{i}", *one_queue, "netns", self.mid),
+                *("ip", "-n", self.ends, "link", "add", f"g{i}", *queues, "type", "veth"),
+                *("peer", "name", f"d{i}", *queues, "netns", self.mid),
             )
             run("ip", "-n", self.ends, "link", "set", f"g{i}", "up")
             run("ip", "-n", self.mid, "link", "set", f"d{i}", "up")

@@ -1,19 +1,27 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""One measurement: a lab, a forwarder, a generator, a sink, and the totals of one window."""
+"""One measurement: lab, forwarder, generators, sink, who asks, and the totals of one window."""
 
+import contextlib
 import dataclasses
 import itertools
 import json
+import os
+import pathlib
+import sys
+import threading
 import time
 
+from benchlib.cells import BURN, BUSY, WATCH
 from benchlib.lab import READY_S, Failure, Lab
 from benchlib.programs import run_seconds, series_of
 
 WARM_UP_S = 0.5  # the first rounds of a pool touch cold memory; a row that begins later counts
 AROUND_S = 1.5  # what a run takes beside warm-up and window: lab, start-up, waiting for lines, end
 DISAGREE = 0.02  # totals read at two ends 50 ms apart differ by less than this in a 2 s window
+CPU_INTERVAL_S = 0.05
 LINE_S = 1  # between two lines of a forwarder
 SINK_INTERVAL_MS = 50
+ASK = pathlib.Path(__file__).with_name("ask.py")
 ALL_TAKEN = 0.95  # the generator's rate is its mean over warm-up and window, ours the window's
 
 
@@ -23,6 +31,9 @@ class Result:
     far_kpps: float | None  # None: nothing arrives anywhere, or it is what kpps says already
     generator_mpps: float | None  # None: it makes its frames itself
     notes: list
+    cpu_ns: float | None = None  # CPU time of the workers, a frame
+    handed: float | None = None  # which part of the packets another worker sent
+    answers_per_s: float | None = None  # of the control socket
 
     @property
     def disagrees(self):
@@ -55,7 +66,7 @@ def packets_at(series, when):
     for (t0, n0), (t1, n1) in itertools.pairwise(series):
         if t0 <= when <= t1:
             return n0 + (n1 - n0) * (when - t0) / (t1 - t0) if t1 > t0 else n1
-    raise Failure("flood sink has no line near the ends of the window")
+    raise Failure("nothing was read near the ends of the window")
 
 
 def sink_start(lab, options, dev):
@@ -66,10 +77,15 @@ def sink_start(lab, options, dev):
     return sink
 
 
-def gen_argv(options, cores, seconds):
-    cpu = options.cpu_forward if cores == "one" else options.cpu_generate
+def gen_argv(options, cpu, seconds):
     argv = [options.flood, "gen", "--dev", "g0", "--cpu", str(cpu)]
     return [*argv, "--size", str(options.size), "--seconds", str(seconds)]
+
+
+def generators_start(lab, cell, options):
+    cpus = options.places[cell.cores].generators if cell.generated else ()
+    seconds = run_seconds(options)
+    return [lab.start(lab.ends, gen_argv(options, cpu, seconds)) for cpu in cpus]
 
 
 def gen_mpps(gen):
@@ -111,15 +127,81 @@ def first_frame(sink, forwarder):
     forwarder.wait_for(arrived, "a frame at the far end")
 
 
+class CpuClock:
+    """CPU time of the worker threads, which are all threads of a millraced but the main one. Looked
+    at from a thread of its own while the block lasts."""
+
+    def __init__(self, pid):
+        self.pid, self.series = pid, []
+        self.done = threading.Event()
+        self.thread = threading.Thread(target=self._watch, daemon=True)
+
+    def _watch(self):
+        while not self.done.wait(CPU_INTERVAL_S):
+            with contextlib.suppress(OSError):  # it ends
+                self.series.append((time.monotonic(), self._read_ns()))
+
+    def _read_ns(self):
+        total = 0
+        for task in pathlib.Path(f"/proc/{self.pid}/task").iterdir():
+            if task.name != str(self.pid):
+                total += int((task / "schedstat").read_text(encoding="ascii").split()[0])
+        return total
+
+    def __enter__(self):
+        self.thread.start()
+        return self
+
+    def __exit__(self, *exc):
+        self.done.set()
+        self.thread.join()
+
+    def used_ns(self, begin, end):
+        return packets_at(self.series, end) - packets_at(self.series, begin)
+
+
+class Asker:
+    """Who asks on the control socket, and with what success."""
+
+    def __init__(self, lab, program, cell, options, forwarder):
+        # The daemon's main thread, which answers, goes with who asks: the workers have their CPU.
+        os.sched_setaffinity(forwarder.process.pid, {options.cpu_ask})
+        argv = {
+            WATCH: [program.control_client, "-s", options.control, "-j", "stats", "-i", "1"],
+            BUSY: [sys.executable, str(ASK), options.control],
+            BURN: [sys.executable, "-c", "while True: pass"],
+        }.get(cell.asking)
+        self.who = cell.asking
+        self.start = time.monotonic()
+        self.tool = None
+        if argv:
+            self.tool = lab.start(lab.mid, ["taskset", "-c", str(options.cpu_ask), *argv])
+
+    def answers_per_s(self):
+        """Ends it; None if nobody asked."""
+        if not self.tool:
+            return None
+        if self.tool.process.poll() is not None:
+            self.tool.fail(f"ended with {self.tool.process.returncode}")
+        self.tool.stop()
+        self.tool.reader.join(1)
+        if self.who == BURN:
+            return None
+        lines = [line for _, line in self.tool.lines]
+        answers = json.loads(lines[-1])["answers"] if lines and self.who == BUSY else len(lines)
+        if not answers:
+            self.tool.fail("had no answer")
+        return answers / (time.monotonic() - self.start)
+
+
 def measure(program, cell, options):
-    with Lab(len(cell.ports), cell.attach == "skb", cell.wait == "busy-poll") as lab:
+    with Lab(cell.port_widths, cell.attach == "skb", cell.wait == "busy-poll") as lab:
         sink = sink_start(lab, options, cell.sink_at) if cell.sink_at else None
         forwarder = lab.start(lab.mid, program.argv(cell))
         for port in cell.ports:
             forwarder.wait_for(lambda dev=port: lab.attached(dev), f"attach to {port}")
-        gen = None
-        if cell.generated:
-            gen = lab.start(lab.ends, gen_argv(options, cell.cores, run_seconds(options)))
+        gens = generators_start(lab, cell, options)
+        asker = Asker(lab, program, cell, options, forwarder) if cell.asking else None
         far = None
         if program.at_sink:
             first_frame(sink, forwarder)
@@ -127,25 +209,34 @@ def measure(program, cell, options):
                 lambda: sink_series(sink), forwarder, options.seconds, SINK_INTERVAL_MS / 1e3
             )
         else:
-            (t0, n0), (t1, n1) = window(
-                lambda: program.series(forwarder, cell), forwarder, options.seconds, LINE_S
-            )
+            with CpuClock(forwarder.process.pid) as clock:
+                (t0, n0), (t1, n1) = window(
+                    lambda: program.series(forwarder, cell), forwarder, options.seconds, LINE_S
+                )
+                time.sleep(2 * CPU_INTERVAL_S)  # it has looked past the end of the window, too
             far = far_kpps(sink, t0, t1) if sink else None
-        generator_mpps = None
-        if gen:
+        answers = asker.answers_per_s() if asker else None
+        for gen in gens:
             gen.stop()
-            generator_mpps = gen_mpps(gen)
+        generator_mpps = sum(gen_mpps(gen) for gen in gens) if gens else None
         program.stop(forwarder)
         notes = sorted(set(program.complaints(forwarder)))
-        return Result((n1 - n0) / (t1 - t0) / 1e3, far, generator_mpps, notes)
+        result = Result((n1 - n0) / (t1 - t0) / 1e3, far, generator_mpps, notes)
+        result.answers_per_s = answers
+        if program.has_workers and n1 > n0:
+            result.cpu_ns = clock.used_ns(t0, t1) / (n1 - n0)
+        if cell.hands_over:
+            result.handed = program.handed_share(forwarder)
+            notes += [] if result.handed else ["no frame was handed over"]
+        return result
 
 
 def measure_generator(options):
     """Into a program that only counts: what the generator can do by itself."""
-    with Lab(1) as lab:
+    with Lab() as lab:
         sink = lab.start(lab.mid, [options.flood, "sink", "--dev", "d0"])
         sink.wait_for(lambda: sink.lines, "ready")
-        gen = lab.start(lab.ends, gen_argv(options, "two", 1))
+        gen = lab.start(lab.ends, gen_argv(options, options.places["two"].generators[0], 1))
         gen.process.wait(1 + READY_S)
         gen.reader.join(1)
         return gen_mpps(gen)

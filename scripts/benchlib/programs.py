@@ -4,6 +4,7 @@
 import contextlib
 import hashlib
 import json
+import pathlib
 import re
 import subprocess
 
@@ -47,6 +48,7 @@ class Program:
     the sink."""
 
     at_sink = False
+    has_workers = False  # all its threads but the main one are
     limits = None  # what it does, in words, where that is not every cell
 
     def __init__(self, path, options, name):
@@ -83,15 +85,30 @@ class Program:
 
 
 class Millraced(Program):
+    has_workers = True
+
     def argv(self, cell):
         mode = {"rxdrop": "-r", "txpush": "-t", "l2fwd": "-l", "patch": "-l"}[cell.mode]
         argv = [self.path, mode]
         for port in cell.ports:
             argv += ["-i", port]
-        argv += ["-q", "0", "-S" if cell.attach == "skb" else "-N", "-c"]
+        argv += ["-q", "0" if max(cell.port_widths) == 1 else "all"]
+        argv += ["-S" if cell.attach == "skb" else "-N", "-c"]
         argv += {"spin": [], "poll": ["-p"], "busy-poll": ["-B"]}[cell.wait]
         argv += ["-b", str(cell.batch), "-n", "1", "-d", str(run_seconds(self.options)), "--json"]
-        return argv + [f"--cpus={self.options.cpu_forward}"]
+        argv += [f"--control-socket={self.options.control}"] if cell.asking else []
+        pollers = self.options.places[cell.cores].pollers
+        return argv + [f"--cpus={','.join(map(str, pollers))}"]
+
+    @property
+    def control_client(self):
+        return str(pathlib.Path(self.path).with_name("millracectl"))
+
+    def handed_share(self, tool):
+        """Of the packets sent by the last line, which part one worker handed to another."""
+        row = json.loads(tool.lines[-1][1])
+        sent = sum(socket["tx_packets"] for socket in row["sockets"])
+        return sum(worker["handed"] for worker in row["workers"]) / sent if sent else 0
 
     def read_version(self):
         done = subprocess.run([self.path, "--version"], capture_output=True, text=True, check=False)

@@ -2,6 +2,7 @@
 
 import csv
 import os
+import re
 import subprocess
 import sys
 import types
@@ -13,7 +14,7 @@ from flood import FLOOD
 sys.path.insert(0, str(REPOSITORY / "scripts"))
 
 from benchlib import programs  # noqa: E402
-from benchlib.cells import Cell, cells_of  # noqa: E402
+from benchlib.cells import Cell, Place, cells_of, places_of  # noqa: E402
 from benchlib.measure import Result, packets_at  # noqa: E402
 from benchlib.report import table  # noqa: E402
 
@@ -58,10 +59,68 @@ def test_what_cannot_be_measured_is_said_and_the_rest_goes_on():
 
 def test_txpush_has_no_cell_on_a_shared_core():
     lists = dict(modes=["rxdrop", "txpush"], attach=["skb"], wait=["poll"], batch=[32, 64])
-    cells = cells_of(types.SimpleNamespace(cores=["two", "one"], **lists))
+    cells = cells_of(types.SimpleNamespace(group="modes", cores=["two", "one"], **lists))
     assert [str(cell) for cell in cells if cell.mode == "txpush"] == [
         "txpush skb poll two 32", "txpush skb poll two 64"]
     assert len(cells) == 6
+
+
+# Of each figure: its command, and for each row columns that make it what it is.
+FIGURES = {
+    "workers": (["--wait=poll"], ("cores", "queues", "workers"), [
+        ("2+1", "1:1", "1"), ("2+1", "2:2", "2"), ("2+2", "2:2", "2")]),
+    "asking": (["--wait=spin", "--modes=rxdrop"], ("mode", "asking"), [
+        ("rxdrop", "nobody"), ("rxdrop", "stats -i 1"), ("rxdrop", "without pause"),
+        ("rxdrop", "a loop")]),
+    "hand-over": ([], ("cores", "queues", "workers"), [
+        ("1+1", "4:4", "4"), ("1+1", "4:1", "4"), ("2+2", "4:4", "4"), ("2+2", "4:1", "4")]),
+}
+
+
+NUMBER = r"\d+(\.\d+)?"
+RATES = rf" millraced +{NUMBER} +{NUMBER} +{NUMBER} +\d+% +(-|{NUMBER}!?) +{NUMBER}\*?"
+ROW_BASE = rf"{RATES} +base +{NUMBER}$"
+ROW = rf"{RATES} +{NUMBER} +{NUMBER} +{NUMBER}( |$)"
+
+
+@pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="the groups need two CPUs")
+@pytest.mark.parametrize("group", FIGURES)
+def test_each_figure_has_a_command(tmp_path, group):
+    """Its rows are there and well formed: how fast they are is for nobody to assert."""
+    arguments, columns, cells = FIGURES[group]
+    file = tmp_path / "results.csv"
+    done = bench(group, "--rounds=1", "--seconds=1", *arguments, f"--csv={file}",
+                 f"--millraced={MILLRACED}", f"--flood={FLOOD}")
+    assert done.returncode == 0, done.stdout + done.stderr
+    with open(file, encoding="utf-8") as text:
+        rows = list(csv.DictReader(text))
+    assert [tuple(row[column] for column in columns) for row in rows] == cells
+    for row in rows:
+        assert float(row["kpps"]) > 0 and float(row["cpu_ns"]) > 0, row
+        assert bool(row["answers_per_s"]) == (row["asking"] in ("stats -i 1", "without pause"))
+        assert bool(row["handed"]) == (row["queues"] == "4:1"), row
+    if group == "hand-over":
+        assert float(rows[1]["handed"]) > 0.9 and 0 < float(rows[3]["handed"]) < 1
+    lines = [line for line in done.stdout.splitlines() if line.split()[:1] == [rows[0]["mode"]]]
+    assert len(lines) == len(cells)
+    for line, cell in zip(lines, cells):
+        base = cell == cells[0] or cell == ("2+2", "4:4", "4")
+        assert re.search(ROW_BASE if base else ROW, line), line
+
+
+def test_a_figure_takes_no_list_that_it_compares():
+    done = bench("hand-over", "--modes=rxdrop")
+    assert done.returncode == 2
+    assert "--modes cannot be chosen for hand-over, which sets it itself" in done.stderr
+
+
+def test_generators_reach_the_queues_from_the_cpus_there_are():
+    assert places_of([0, 1])["1+1"] == Place((1,), (0,))
+    assert places_of([0, 1])["2+2"] == Place((0, 1), (0, 1))
+    assert places_of(list(range(8)))["2+2"] == Place((0, 1), (6, 7))
+    assert places_of([4, 8, 9])["1+1"] == Place((9,), (8,))
+    assert set(places_of([2, 4])) == {"two", "one", "1+1"}
+    assert set(places_of([3])) == {"two", "one"}
 
 
 def test_peers_do_what_they_can():
