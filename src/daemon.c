@@ -316,7 +316,9 @@ static int reload(void *context)
 	plan_free(plan);
 	conf_fini(conf);
 	free(conf);
-	log_warning("the configuration is not taken over; what ran before goes on");
+	log_warning("the configuration is not taken over; what %s goes on",
+		    daemon->fleet.forwards < daemon->conf->forwards ? "is left of the old one" :
+								      "ran before");
 	return err;
 }
 

@@ -242,7 +242,8 @@ static int make_worker(struct forwarder *forwarder)
 				 &forwarder->umem[plan->umem]);
 	if (!err)
 		return 0;
-	log_error("queue %u: no worker: " ERR_FORMAT, opts.number, ERR_ARGS(err));
+	log_error("forward %s: queue %u: no worker: " ERR_FORMAT, forwarder->conf->name,
+		  opts.number, ERR_ARGS(err));
 	tx_job_free(opts.tx_job);
 	return err;
 }
@@ -325,9 +326,9 @@ static int start_workers(struct forwarder *forwarder)
 
 		if (!err)
 			continue;
-		log_error("queue %u: no thread on CPU %u: " ERR_FORMAT "%s",
-			  forwarder->worker[i]->number, forwarder->worker[i]->cpu,
-			  ERR_SANDBOX_ARGS(err),
+		log_error("forward %s: queue %u: no thread on CPU %u: " ERR_FORMAT "%s",
+			  forwarder->conf->name, forwarder->worker[i]->number,
+			  forwarder->worker[i]->cpu, ERR_SANDBOX_ARGS(err),
 			  err == -EAGAIN ? "; raise RLIMIT_NPROC (`ulimit -u`), RLIMIT_AS "
 					   "(`ulimit -v`) or TasksMax=" :
 					   "");
@@ -576,12 +577,15 @@ int forwarder_close_lanes(struct forwarder *forwarder)
 			err = -ETIMEDOUT;
 	}
 	if (pending)
-		log_warning("%llu frames not completed: the device is down, gone, or holds them",
-			    (unsigned long long)pending);
+		log_warning(
+			"forward %s: %llu frames not completed: the device is down, gone, or holds "
+			"them",
+			forwarder->conf->name, (unsigned long long)pending);
 	if (!wrong)
 		return err;
-	log_error("%llu frames are not where the owner ledger has them; please report this",
-		  (unsigned long long)wrong);
+	log_error("forward %s: %llu frames are not where the owner ledger has them; please report "
+		  "this",
+		  forwarder->conf->name, (unsigned long long)wrong);
 	return -EUCLEAN;
 }
 

@@ -30,6 +30,7 @@ static void facts(void *context, struct control_facts *facts)
 		.generation = operators->generation,
 		.reloaded = operators->reloaded_ns,
 		.reload_age_ns = now_ns - operators->reloaded_ns,
+		.reload_taken = operators->reload_taken,
 		.reload_errors = operators->reload_errors,
 	};
 }
@@ -136,6 +137,7 @@ static int try_reload(struct operators *operators, json_t *errors)
 	err = operators->reload(operators->daemon);
 	log_capture(NULL, NULL);
 	operators->reloaded_ns = clock_now_ns();
+	operators->reload_taken = !err;
 	operators->reload_errors = complaints.count;
 	operators->generation += !err;
 	return err;

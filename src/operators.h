@@ -21,6 +21,7 @@ struct operators {
 	void *daemon;
 	uint64_t generation;	/* reloads that succeeded */
 	uint64_t reloaded_ns;	/* when the last one was tried; 0: never */
+	bool reload_taken;	/* it succeeded */
 	unsigned reload_errors; /* what it complained of */
 	uint64_t opened_ns;
 	uint64_t collected_ns; /* when the report was; 0: never, or no longer true */

@@ -22,7 +22,8 @@ struct control_facts {
 	uint64_t generation;	/* reloads that succeeded */
 	bool reloaded;		/* a reload was tried, and the rest here is about the last one: */
 	uint64_t reload_age_ns; /* how long ago it was */
-	unsigned reload_errors; /* what it complained of; 0: it succeeded */
+	bool reload_taken;	/* it succeeded */
+	unsigned reload_errors; /* what it complained of, which it may also if it succeeded */
 };
 
 /* What the daemon does for those who ask. All are there; all are called with the context, in the main

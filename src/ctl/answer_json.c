@@ -134,7 +134,7 @@ static json_t *reload_json(const struct control_facts *facts)
 	if (!facts->reloaded)
 		return json_null();
 	object = json_object();
-	json_object_set_new(object, "ok", json_boolean(!facts->reload_errors));
+	json_object_set_new(object, "ok", json_boolean(facts->reload_taken));
 	json_object_set_new(object, "errors", json_count(facts->reload_errors));
 	json_object_set_new(object, "age_seconds", seconds_json(facts->reload_age_ns));
 	return object;

@@ -98,10 +98,13 @@ static void print_reload(FILE *out, const json_t *result)
 	fprintf(out, "last reload ");
 	print_duration(out, seconds_of(reload, "age_seconds"));
 	if (is_true(reload, "ok"))
-		fprintf(out, " ago, taken over\n");
+		fprintf(out, " ago, taken over");
 	else
-		fprintf(out, " ago, refused: %" JSON_INTEGER_FORMAT " error%s\n",
-			count_of(reload, "errors"), plural_of(reload, "errors"));
+		fprintf(out, " ago, refused");
+	if (count_of(reload, "errors"))
+		fprintf(out, ": %" JSON_INTEGER_FORMAT " error%s", count_of(reload, "errors"),
+			plural_of(reload, "errors"));
+	fputc('\n', out);
 }
 
 static int print_queues(FILE *out, const json_t *result)

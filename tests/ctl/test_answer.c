@@ -209,6 +209,13 @@ static void status_tells_of_the_file_and_the_last_reload(void **state)
 	assert_int_equal(json_integer_value(json_object_get(reload, "errors")), 3);
 	assert_true(json_real_value(json_object_get(reload, "age_seconds")) == 1.5);
 	json_decref(status);
+
+	sample.facts.reload_taken = true;
+	status = result_of("status");
+	reload = json_object_get(status, "last_reload");
+	assert_true(json_is_true(json_object_get(reload, "ok")));
+	assert_int_equal(json_integer_value(json_object_get(reload, "errors")), 3);
+	json_decref(status);
 }
 
 /* A Linux path may be any bytes; JSON is UTF-8. */

@@ -156,6 +156,13 @@ static void one_is_no_plural(void **state)
 	assert_non_null(strstr(text, "reloaded 1 time\n"));
 	assert_non_null(strstr(text, "refused: 1 error\n"));
 	free(text);
+
+	text = printed(COMMAND_STATUS,
+		       "{\"configuration\":\"/etc/m.conf\",\"generation\":1,\"last_reload\":"
+		       "{\"ok\":true,\"errors\":2,\"age_seconds\":1}}",
+		       NULL);
+	assert_non_null(strstr(text, "taken over: 2 errors\n"));
+	free(text);
 }
 
 static void status_has_ports_queues_and_workers(void **state)

@@ -220,9 +220,10 @@ REFUSED_CALLS = {
                                 rf"\(memfd_create\): ENOSYS \(.*\); {SANDBOX}"),
     "no bind": ("bind,2=16:EACCES",
                 rf"d0 q0: the kernel refuses to bind the socket: EACCES \(.*\); {SANDBOX}"),
-    "no thread": ("clone3:EPERM", rf"queue 0: no thread on CPU \d+: EPERM \(.*\); {SANDBOX}"),
+    "no thread": ("clone3:EPERM",
+                  rf"forward main: queue 0: no thread on CPU \d+: EPERM \(.*\); {SANDBOX}"),
     "no pinning": ("sched_setaffinity:EPERM",
-                   rf"queue 0: no thread on CPU \d+: EPERM \(.*\); {SANDBOX}"),
+                   rf"forward main: queue 0: no thread on CPU \d+: EPERM \(.*\); {SANDBOX}"),
     "no eventfd": ("eventfd2:EPERM",
                    rf"no file to start with: EPERM \(.*\); {SANDBOX}"),
     "no epoll": ("epoll_create1:EPERM", rf"no event loop: EPERM \(.*\); {SANDBOX}"),
@@ -427,7 +428,7 @@ def test_every_limit_on_open_files_until_it_suffices(rig, millraced):
 def test_too_little_address_space(rig, millraced, mebibytes):
     message = (r"(no memory for 20480 frames of 4096 bytes \(\d+ MiB\): ENOMEM \(Cannot allocate memory\)"
                r"; RLIMIT_AS is \d+ KiB: raise it \(`ulimit -v`, LimitAS=\); lower --frames-per-queue or "
-               r"--ring-size|queue 0: no thread on CPU \d+: EAGAIN \(.*\); raise RLIMIT_NPROC \(`ulimit "
+               r"--ring-size|forward main: queue 0: no thread on CPU \d+: EAGAIN \(.*\); raise RLIMIT_NPROC \(`ulimit "
                r"-u`\), RLIMIT_AS \(`ulimit -v`\) or TasksMax=)")
     wrap = lambda argv: ["prlimit", f"--as={mebibytes << 20}", *argv]  # noqa: E731  (the shell needs more)
     refused(rig, start(millraced, rig, "-l", *BOTH, wrap=wrap), WORLD, message)

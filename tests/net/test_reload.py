@@ -9,6 +9,7 @@ import contextlib
 import os
 import pathlib
 import re
+import resource
 import signal
 import time
 
@@ -304,6 +305,31 @@ def test_sighup_without_a_control_socket(rig, millraced, file):
                "a line")
     assert set(rig.dut.attached()) == {"d0", "d1", "d2"}
     daemon.next_record()
+    daemon.stop()
+
+
+def test_what_cannot_be_started_again_is_said(start, file):
+    """Neither the new nor the old can be had: the forward is gone, others go on, a reload mends it."""
+    far = ("far", "d3", {})
+    daemon = start(*side(), *receiver(far), *patch())
+    files = pathlib.Path(f"/proc/{daemon.pid}/fd")
+    before = len(os.listdir(files))
+    file.take(*receiver(far), *patch())
+    good = file.path.read_text()
+    wait_until(lambda: len(os.listdir(files)) < before - 3, 5, "the side's files")
+    # Only their numbers are left for new files: enough to read a file and answer, but not for a patch.
+    taken = set(map(int, os.listdir(files)))
+    limit = max(set(range(max(taken))) - taken) + 1
+    soft, hard = resource.prlimit(daemon.pid, resource.RLIMIT_NOFILE)
+    resource.prlimit(daemon.pid, resource.RLIMIT_NOFILE, (limit, hard))
+    said = "\n".join(file.refuse(*receiver(far), *patch(ring_size=1024)))
+    assert "EMFILE" in said and "forward main: cannot be started again either" in said
+    assert "what is left of the old one goes on" in daemon.stderr and STAYS not in daemon.stderr
+    assert list(forwards_of(file.ask("status"))) == ["count"]
+    resource.prlimit(daemon.pid, resource.RLIMIT_NOFILE, (soft, hard))
+    file.path.write_text(good)
+    assert file.reload()[0] == 0
+    assert list(forwards_of(file.ask("status"))) == ["count", "main"]
     daemon.stop()
 
 
@@ -638,6 +664,12 @@ def test_a_port_moves_to_another_forward(start, rig, tap, file, stream):
 # Again and again
 
 
+def status_kb(pid, field):
+    """Of /proc/PID/status."""
+    text = pathlib.Path(f"/proc/{pid}/status").read_text()
+    return int(re.search(rf"^{field}:\s+(\d+) kB$", text, re.M)[1])
+
+
 class Use:
     """What a process uses: files, threads, memory, children."""
 
@@ -648,14 +680,8 @@ class Use:
                             for one in (folder / "fd").iterdir())
         self.threads = len(list((folder / "task").iterdir()))
         self.children = children(daemon.pid)
-        self.memory = sum(self._resident(pid) for pid in (daemon.pid, *self.children))
+        self.memory = sum(status_kb(pid, "VmRSS") for pid in (daemon.pid, *self.children))
         self.helper_files = len(os.listdir(f"/proc/{self.children[0]}/fd"))
-
-    @staticmethod
-    def _resident(pid):
-        """KiB."""
-        text = pathlib.Path(f"/proc/{pid}/status").read_text()
-        return int(re.search(r"^VmRSS:\s+(\d+) kB$", text, re.M)[1])
 
 
 # KiB that may come and go with the allocator's arenas; a chunk a reload would be more after 30.
