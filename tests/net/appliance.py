@@ -6,7 +6,7 @@ import signal
 
 from control import millracectl, result
 from lab import SLOWNESS, backlog_drops, wait_until
-from wire import Stream
+from wire import Stream, Taker
 
 
 def section(head, keys):
@@ -94,18 +94,15 @@ def devices_of(status):
 def unharmed(task, build, sender, receiver, rate):
     """A numbered stream runs through meanwhile, and all of it arrives, once, in order, unchanged."""
     dropped = backlog_drops()
-    stream = Stream(task, sender, build, rate)
+    taker, stream = Taker(task, receiver), Stream(task, sender, build, rate)
     try:
         yield stream
     finally:
         stream.stop()
+        got = taker.stop()
     assert stream.refused == 0, f"{stream.refused} frames were never sent"
-    got = receiver.drain(0.3)
     assert receiver.lost() == 0, "the tap had no room"
-    want = [build(number) for number in range(stream.given)]
-    if got != want:
-        at = next((n for n, pair in enumerate(zip(got, want)) if pair[0] != pair[1]),
-                  min(len(got), len(want)))
-        raise AssertionError(f"{receiver.where}: {len(got)} frames of {len(want)}, "
-                             f"the first difference at {at}; the host's backlogs dropped "
-                             f"{backlog_drops() - dropped}")
+    at = next((n for n, frame in enumerate(got) if frame != build(n)), len(got))
+    assert at == len(got) == stream.given, (
+        f"{receiver.where}: {len(got)} frames of {stream.given}, the first difference at {at}; "
+        f"the host's backlogs dropped {backlog_drops() - dropped}")

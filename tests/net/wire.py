@@ -156,3 +156,25 @@ class Stream:
     def stop(self):
         self._stop = True
         self._task.result(5)
+
+
+class Taker:
+    """Takes what arrives in the background: however long it takes, the tap does not fill up."""
+
+    def __init__(self, task, wire):
+        self._wire = wire
+        self._stop = False
+        self._got = []
+        self._task = task(self._run)
+
+    def _run(self):
+        while not self._stop:
+            item = self._wire.receive(0.05)
+            if item:
+                self._got.append(item[0])
+
+    def stop(self, quiet=0.3):
+        """All that came, until nothing came for `quiet` seconds."""
+        self._stop = True
+        self._task.result(5)
+        return self._got + self._wire.drain(quiet)
