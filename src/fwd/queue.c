@@ -81,12 +81,13 @@ static void ring_bell(struct queue *queue)
 
 void queue_kick_tx(struct queue *queue)
 {
-	uint32_t before = load_relaxed(queue->tx.consumer);
+	uint32_t before;
 
 	if (queue->hands_over) {
 		ring_bell(queue);
 		return;
 	}
+	before = load_relaxed(queue->tx.consumer);
 	for (unsigned i = 0; i < KICKS_PER_PASS; i++) {
 		uint32_t after;
 		int err;

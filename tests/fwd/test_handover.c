@@ -280,6 +280,26 @@ static void a_receiver_that_is_awake_is_not_woken(void **state)
 	pair_close(&pair, 10);
 }
 
+/* That is a line which the receiver writes in every burst. */
+static void a_sender_does_not_look_how_far_the_receiver_is(void **state)
+{
+	struct pair pair = pair_open();
+	struct ring *tx = &pair.sender->worker->queue[1].tx;
+	uint32_t *consumer = tx->consumer;
+
+	(void)state;
+	tx->consumer = NULL; /* whoever looks ends here */
+	for (unsigned i = 0; i < 10; i++) {
+		receive(&pair, i, 60);
+		pass(pair.sender);
+		pass(pair.receiver);
+	}
+	tx->consumer = consumer;
+	assert_int_equal(egress_of(&pair)->sent, 10);
+	pass(pair.sender);
+	pair_close(&pair, 10);
+}
+
 static void frames_lent_at_the_end_are_counted_and_come_back(void **state)
 {
 	struct pair pair = pair_open();
@@ -404,6 +424,7 @@ int main(void)
 		cmocka_unit_test(a_frame_published_before_the_last_look_is_not_slept_over),
 		cmocka_unit_test(a_frame_published_after_the_last_look_rings_the_bell),
 		cmocka_unit_test(a_receiver_that_is_awake_is_not_woken),
+		cmocka_unit_test(a_sender_does_not_look_how_far_the_receiver_is),
 		cmocka_unit_test(frames_lent_at_the_end_are_counted_and_come_back),
 		cmocka_unit_test(two_threads_lose_nothing),
 	};
