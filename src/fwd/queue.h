@@ -72,6 +72,7 @@ struct queue {
 
 ASSERT_GROUP(queue, rings, 3);
 ASSERT_GROUP(queue, burst, 1);
+ASSERT_GROUP(queue, pieces, 1);
 
 /* A port's queue without a socket: nothing comes, and nothing can go. Main thread. */
 struct queue queue_idle(unsigned port);

@@ -133,6 +133,7 @@ struct worker {
 ASSERT_GROUP(worker, setup, 1);
 ASSERT_GROUP(worker, own, 1);
 ASSERT_GROUP(worker, control, 2);
+ASSERT_GROUP(worker, thread, 1);
 
 /* What may change while a worker runs. Never edited once it was given to one. */
 struct worker_params {
