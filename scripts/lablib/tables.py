@@ -1,0 +1,91 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""What can be chosen: kernels (kernels.table), NICs, scenarios (one file each)."""
+
+import ast
+import collections
+import pathlib
+
+REPOSITORY = pathlib.Path(__file__).resolve().parents[2]
+LAB = REPOSITORY / "tests/lab"
+
+# zero_copy: NICs that must bind in zero-copy under this kernel.
+Kernel = collections.namedtuple("Kernel", "name suite package zero_copy")
+# devices: QEMU's device of each port of the device under test. driver: what the guest loads.
+Nic = collections.namedtuple("Nic", "name devices drivers")
+Scenario = collections.namedtuple("Scenario", "name about nics seconds path")
+
+# iommu_platform: the driver maps for DMA, which is what a buffer pool needs. The offloads off: with
+# them the device may send super-frames, and the driver refuses XDP.
+VIRTIO = ("virtio-net-pci,iommu_platform=on,disable-legacy=on,"
+          "guest_tso4=off,guest_tso6=off,guest_ecn=off,guest_ufo=off")
+NICS = {nic.name: nic for nic in (
+    Nic("igb", ("igb", "igb"), ("igb",)),
+    Nic("virtio", (VIRTIO, VIRTIO), ("virtio_net",)),
+    Nic("e1000e", ("e1000e", "e1000e"), ("e1000e",)),
+)}
+
+
+def rows(text):
+    """(line number, words) of every line that says something; # begins a comment."""
+    for number, line in enumerate(text.splitlines(), 1):
+        words = line.split("#")[0].split()
+        if words:
+            yield number, words
+
+
+def parse_kernels(text, where="kernels.table"):
+    """{name: Kernel}, in the order of the table."""
+    kernels = {}
+    for number, words in rows(text):
+        if len(words) != 4:
+            raise ValueError(f"{where}:{number}: want NAME SUITE PACKAGE ZERO-COPY, "
+                             f"got {len(words)} words")
+        name, suite, package, zero_copy = words
+        nics = () if zero_copy == "-" else tuple(zero_copy.split(","))
+        unknown = [nic for nic in nics if nic not in NICS]
+        if unknown:
+            raise ValueError(f"{where}:{number}: no NIC '{unknown[0]}' (of {', '.join(NICS)})")
+        if name in kernels:
+            raise ValueError(f"{where}:{number}: kernel '{name}' is there already")
+        kernels[name] = Kernel(name, suite, package, nics)
+    return kernels
+
+
+def parse_scenario(text, path):
+    """What a scenario file says of itself, without running it.
+
+    The first line of its docstring, NICS (the NICs it is for) and SECONDS (its limit under
+    emulation) are all that is looked at.
+    """
+    tree = ast.parse(text, str(path))
+    constants = {}
+    for node in tree.body:
+        if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
+            name = node.targets[0].id
+            if name in ("NICS", "SECONDS"):
+                constants[name] = ast.literal_eval(node.value)
+    about = (ast.get_docstring(tree) or "").split("\n")[0]
+    missing = [name for name in ("NICS", "SECONDS") if name not in constants]
+    if missing or not about:
+        raise ValueError(f"{path.name}: a scenario has a docstring, NICS and SECONDS; "
+                         f"missing: {', '.join(missing) or 'a docstring'}")
+    unknown = [nic for nic in constants["NICS"] if nic not in NICS]
+    if unknown:
+        raise ValueError(f"{path.name}: no NIC '{unknown[0]}' (of {', '.join(NICS)})")
+    return Scenario(path.stem, about, tuple(constants["NICS"]), constants["SECONDS"], path)
+
+
+def kernels():
+    path = LAB / "kernels.table"
+    return parse_kernels(path.read_text(), path.name)
+
+
+def scenarios():
+    found = [parse_scenario(path.read_text(), path)
+             for path in sorted((LAB / "scenarios").glob("*.py"))]
+    return {scenario.name: scenario for scenario in found}
+
+
+def module_names():
+    """Kernel modules that a guest can load, in no order: modules.py finds what they need."""
+    return [words[0] for _, words in rows((LAB / "modules.list").read_text())]
