@@ -9,7 +9,6 @@ needs it, at /millrace: the build, the helpers of tests/net, tests/lab.
 import importlib.util
 import io
 import json
-import modulefinder
 import os
 import pathlib
 import py_compile
@@ -17,7 +16,6 @@ import re
 import shutil
 import stat
 import subprocess
-import sys
 import tempfile
 
 from . import Unavailable
@@ -31,9 +29,18 @@ SHELL_PROGRAMS = ("bash", "cat", "cp", "cut", "dmesg", "env", "free", "grep", "h
                   "ls", "mkdir", "mount", "mv", "ping", "ps", "rm", "sed", "sleep", "sort", "strace",
                   "tail", "tcpdump", "uname", "wc", "xxd")
 BUILT = ("millraced", "millracectl", "tests/tools/flood")
-# Imported by name at run time, where modulefinder cannot see it.
-ENCODINGS = ("encodings", "encodings.aliases", "encodings.utf_8", "encodings.ascii",
-             "encodings.latin_1", "encodings.idna")
+PYTHON = "/usr/bin/python3"
+# What the library imports only when it is used.
+LATE = ["encodings.ascii", "encodings.idna", "encodings.latin_1", "encodings.utf_8", "traceback"]
+IMPORT_ALL = """
+import importlib, json, sys
+folders, names, late = json.loads(sys.argv[1])
+sys.path[:0] = folders
+for name in names + late:
+    importlib.import_module(name)
+files = {getattr(module, "__file__", None) for module in list(sys.modules.values())}
+print(json.dumps(sorted(files - {None})))
+"""
 ROOT = 0o040755
 
 
@@ -139,15 +146,17 @@ def guest_sources():
 
 
 def library_modules(sources):
-    """Files of Python's own library that these sources import, directly or not."""
+    """Files of Python's own library that are loaded once these sources are imported.
+
+    They are really imported, by another Python: what stands inside functions of a library for other
+    systems and rare cases, and what that imports in turn, would be ten times as much.
+    """
+    names = [path.stem for path in sources]
     ours = sorted({str(path.parent) for path in sources})
-    finder = modulefinder.ModuleFinder(path=[*ours, *sys.path[1:]])
-    for path in sources:
-        finder.load_file(str(path))
-    for name in ENCODINGS:
-        finder.import_hook(name, fromlist=["*"] if "." not in name else None)
-    return sorted({pathlib.Path(module.__file__) for module in finder.modules.values()
-                   if module.__file__ and not module.__file__.startswith(str(REPOSITORY))})
+    done = subprocess.run([PYTHON, "-ISB", "-c", IMPORT_ALL, json.dumps([ours, names, LATE])],
+                          check=True, capture_output=True, text=True)
+    return [pathlib.Path(path) for path in json.loads(done.stdout)
+            if not path.startswith(str(REPOSITORY))]
 
 
 def _add_compiled(archive, source, place, folder):
@@ -159,7 +168,7 @@ def _add_compiled(archive, source, place, folder):
 
 
 def _add_python(tree):
-    tree.program("/usr/bin/python3")
+    tree.program(PYTHON)
     sources = guest_sources()
     with tempfile.TemporaryDirectory(prefix="millrace-lab-") as folder:
         for path in library_modules(sources):

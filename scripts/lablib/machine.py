@@ -17,8 +17,8 @@ MEMORY_MIB = 1024
 # Never /dev/kvm: the lab must be the same everywhere, and nested machines are not ours to start.
 ACCELERATOR = "tcg,thread=multi"
 # To user space, on a machine that does other things too; 5 to 8 s on one that does not.
-BOOT_SECONDS = 60
-TAIL_LINES = 25
+BOOT_SECONDS = 120
+TAIL_LINES, TAIL_COLUMNS = 25, 300
 
 # The far ends: the kernel's own stack takes them, so they need none of what zero-copy needs.
 FAR = "virtio-net-pci"
@@ -117,7 +117,8 @@ class Guest:
         """The end of the console, and what QEMU itself said."""
         lines = []
         if self._console.exists():
-            lines = self._console.read_text(errors="replace").splitlines()[-TAIL_LINES:]
+            lines = [line[:TAIL_COLUMNS] for line in
+                     self._console.read_text(errors="replace").splitlines()[-TAIL_LINES:]]
         return "\n".join([*lines, *(line.rstrip() for line in self._errors)])
 
 

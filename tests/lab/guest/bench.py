@@ -8,6 +8,7 @@ by the kernel's own stack and promiscuous, so that a tap sees every frame.
 """
 
 import pathlib
+import re
 
 from control import Folder
 from daemon import Daemon
@@ -42,7 +43,11 @@ class Bench(Rig):
             owner = self._owner(name)
             run("ip", "link", "set", by_address[address], "netns", owner.name, "name", name)
             self.macs[name] = bytes.fromhex(address.replace(":", ""))
-            owner.ip("link", "set", name, "up", *(["promisc", "on"] if name[0] in "gs" else []))
+            if name[0] in "gs":
+                owner.ip("link", "set", name, "promisc", "on")
+                # It holds frames back for a moment, and so changes their order.
+                owner.ethtool_set(name, "gro", "off")
+            owner.link_up(name)
         self.wait_links()
 
     # For scenarios
@@ -61,13 +66,19 @@ class Bench(Rig):
         """A folder for a configuration file and a control socket."""
         return self._keep(Folder())
 
-    def millraced(self, *flags, **options):
-        """A daemon that is ready and whose links are up again."""
+    def millraced(self, *flags, wait_links=True, **options):
+        """A daemon that is ready and, unless told otherwise, whose links are up again."""
         daemon = Daemon(self.dut, *flags, **options)
         self._open.append(daemon)
         daemon.wait_ready()
-        self.wait_links()
+        if wait_links:
+            self.wait_links()
         return daemon
+
+    def queues_of(self, ifname):
+        """Queue pairs of a card that are active."""
+        said = self.dut.run("ethtool", "-l", ifname)
+        return int(re.findall(r"^Combined:\s+(\d+)", said, re.M)[-1])
 
     def refused(self, *flags):
         """What a daemon says that must not start."""

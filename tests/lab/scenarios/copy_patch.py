@@ -1,0 +1,30 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""Copy mode between two cards, natively where the driver can, and skb: every size, both ways."""
+
+import frames
+from daemon import program, total
+from wire import exchange
+
+NICS = ("igb", "virtio", "e1000e")
+SECONDS = 240
+NATIVE = ("igb", "virtio")
+
+
+def run(bench):
+    near, far = bench.tap("g0"), bench.tap("s0")
+    sent = [frames.numbered(n, size) for n, size in
+            enumerate(range(frames.MIN_SIZE, frames.MAX_SIZE + 1))]
+    ways = [("native", ["-N", "-c"])] if bench.nic in NATIVE else []
+    for attach, flags in [*ways, ("skb", ["-S"]), ("auto", [])]:
+        daemon = bench.millraced("-l", "-p", *flags, "-i", "d0", "-i", "d1")
+        if attach != "auto":
+            assert {(one["attach"], one["copy"]) for one in daemon.bound.values()} == {
+                (attach, "copy")}, daemon.stderr
+        elif bench.nic not in NATIVE:
+            assert {one["attach"] for one in daemon.bound.values()} == {"skb"}, daemon.stderr
+        exchange(near, far, sent, sent)
+        exchange(far, near, sent, sent)
+        final = daemon.stop()
+        for rx, tx in (("d0", "d1"), ("d1", "d0")):
+            assert total(final, "rx_packets", rx) == total(final, "tx_packets", tx) == len(sent)
+            assert program(final, rx)["seen"] == len(sent)
