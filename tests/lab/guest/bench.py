@@ -7,6 +7,7 @@ d0 and d1 are the cards under test. g0 and s0 are virtio cards on the other end 
 by the kernel's own stack and promiscuous, so that a tap sees every frame.
 """
 
+import contextlib
 import pathlib
 import re
 
@@ -37,18 +38,26 @@ class Bench(Rig):
     def _build(self):
         self.gen, self.dut = self._namespace("gen"), self._namespace("dut")
         self.sink = self._namespace("sink")
-        by_address = {path.joinpath("address").read_text().strip(): path.name
-                      for path in pathlib.Path("/sys/class/net").iterdir()}
         for name, address in self._ports.items():
-            owner = self._owner(name)
-            run("ip", "link", "set", by_address[address], "netns", owner.name, "name", name)
-            self.macs[name] = bytes.fromhex(address.replace(":", ""))
-            if name[0] in "gs":
-                owner.ip("link", "set", name, "promisc", "on")
-                # It holds frames back for a moment, and so changes their order.
-                owner.ethtool_set(name, "gro", "off")
-            owner.link_up(name)
+            self._place(name, self._cards()[address])
         self.wait_links()
+
+    @staticmethod
+    def _cards():
+        """{MAC address: name} of the interfaces that are in no namespace of ours."""
+        return {path.read_text().strip(): path.parent.name
+                for path in pathlib.Path("/sys/class/net").glob("*/address")}
+
+    def _place(self, ifname, found_as):
+        """Put a card into its namespace, under its name, up."""
+        owner = self._owner(ifname)
+        run("ip", "link", "set", found_as, "netns", owner.name, "name", ifname)
+        self.macs[ifname] = bytes.fromhex(self._ports[ifname].replace(":", ""))
+        if ifname[0] in "gs":
+            owner.ip("link", "set", ifname, "promisc", "on")
+            # It holds frames back for a moment, and so changes their order.
+            owner.ethtool_set(ifname, "gro", "off")
+        owner.link_up(ifname)
 
     # For scenarios
 
@@ -66,14 +75,39 @@ class Bench(Rig):
         """A folder for a configuration file and a control socket."""
         return self._keep(Folder())
 
-    def millraced(self, *flags, wait_links=True, **options):
-        """A daemon that is ready and, unless told otherwise, whose links are up again."""
+    def daemon(self, *flags, **options):
+        """A daemon as it starts; ended with the scenario at the latest."""
         daemon = Daemon(self.dut, *flags, **options)
         self._open.append(daemon)
-        daemon.wait_ready()
+        return daemon
+
+    def millraced(self, *flags, wait_links=True, **options):
+        """A daemon that is ready and, unless told otherwise, whose links are up again."""
+        daemon = self.daemon(*flags, **options).wait_ready()
         if wait_links:
             self.wait_links()
         return daemon
+
+    def feature(self, ifname, name):
+        """What `ethtool -k` says of an offload: on, off, off [fixed]."""
+        said = self.dut.run("ethtool", "-k", ifname)
+        return re.search(rf"^{name}: (.*)$", said, re.M)[1].strip()
+
+    @contextlib.contextmanager
+    def unbound(self, ifname):
+        """The card has no driver within the block; bound again it is where and what it was."""
+        link = self.dut.link(ifname)
+        bus, name = link["parentbus"], link["parentdev"]
+        driver = pathlib.Path(f"/sys/bus/{bus}/devices/{name}/driver").resolve()
+        (driver / "unbind").write_text(name)
+        try:
+            yield
+        finally:
+            (driver / "bind").write_text(name)
+            address = self._ports[ifname]
+            wait_until(lambda: address in self._cards(), 10 * SLOWNESS, f"{ifname} is back")
+            self._place(ifname, self._cards()[address])
+            self.wait_links()
 
     def queues_of(self, ifname):
         """Queue pairs of a card that are active."""
@@ -82,9 +116,7 @@ class Bench(Rig):
 
     def refused(self, *flags):
         """What a daemon says that must not start."""
-        daemon = Daemon(self.dut, *flags)
-        self._open.append(daemon)
-        return daemon.fails(timeout=10 * SLOWNESS)
+        return self.daemon(*flags).fails(timeout=10 * SLOWNESS)
 
     def zero_copy(self, *flags, **options):
         """A daemon with -z (unless the flags name a file), and every socket says zero-copy."""
