@@ -1,0 +1,54 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""What a line of kernels.table and a scenario file may say, and what is said of a wrong one."""
+
+import pathlib
+
+import pytest
+from lablib import tables
+
+SCENARIO = '"""Does something.\n\nMore of it."""\nNICS = ("igb",)\nSECONDS = 60\n'
+
+
+def test_a_line_is_a_kernel_and_the_order_is_kept():
+    text = "# a comment\n\nb  suite-b  package-b  -\na  suite-a  package-a  igb,virtio  # newest\n"
+    assert list(tables.parse_kernels(text).values()) == [
+        tables.Kernel("b", "suite-b", "package-b", ()),
+        tables.Kernel("a", "suite-a", "package-a", ("igb", "virtio"))]
+
+
+@pytest.mark.parametrize("text, said", [
+    ("a suite package\n", "x:1: want NAME SUITE PACKAGE ZERO-COPY, got 3 words"),
+    ("\na suite package igb ixgbe\n", "x:2: want NAME"),
+    ("a suite package igb,ixgbe\n", "x:1: no NIC 'ixgbe'"),
+    ("a suite package -\na other package -\n", "x:2: kernel 'a' is there already"),
+])
+def test_a_wrong_line_is_named(text, said):
+    with pytest.raises(ValueError) as error:
+        tables.parse_kernels(text, "x")
+    assert str(error.value).startswith(said)
+
+
+def test_a_scenario_says_what_it_is_without_being_run():
+    text = SCENARIO + "raise SystemExit('this ran')\n"
+    assert tables.parse_scenario(text, pathlib.Path("one.py")) == tables.Scenario(
+        "one", "Does something.", ("igb",), 60, pathlib.Path("one.py"))
+
+
+@pytest.mark.parametrize("text, said", [
+    (SCENARIO.replace("SECONDS", "OTHER"), "missing: SECONDS"),
+    (SCENARIO[SCENARIO.index("NICS"):], "missing: a docstring"),
+    (SCENARIO.replace('"igb"', '"ixgbe"'), "no NIC 'ixgbe'"),
+])
+def test_a_scenario_that_says_too_little_is_named(text, said):
+    with pytest.raises(ValueError) as error:
+        tables.parse_scenario(text, pathlib.Path("one.py"))
+    assert str(error.value).startswith("one.py: ") and said in str(error.value)
+
+
+def test_the_tables_that_are_here():
+    assert list(tables.kernels())[-1] == "newest", "scripts/lab shell boots the last line"
+    assert tables.kernels()["newest"].zero_copy
+    assert all(scenario.seconds > 0 and scenario.nics for scenario in tables.scenarios().values())
+    names = tables.module_names()
+    assert len(names) == len(set(names))
+    assert {driver for nic in tables.NICS.values() for driver in nic.drivers} <= set(names)
