@@ -59,7 +59,8 @@ def arguments(qemu, kernel, nic, initrd, console):
 def plan(kernel, row, nic, scenarios):
     """What init.py is told."""
     return {"kernel": kernel.release, "nic": nic.name, "zero_copy": nic.name in row.zero_copy,
-            "modules": kernel.modules, "drivers": [*FAR_DRIVERS, *nic.drivers], "ports": {port: address(port) for port in PORTS},
+            "modules": kernel.modules, "drivers": [*FAR_DRIVERS, *nic.drivers],
+            "ports": {port: address(port) for port in PORTS},
             "scenarios": [scenario.name for scenario in scenarios]}
 
 
