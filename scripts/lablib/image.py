@@ -24,6 +24,10 @@ from .tables import LAB, REPOSITORY
 HOME = "/millrace"
 INIT = f"{HOME}/tests/lab/guest/init.py"
 PROGRAMS = ("ip", "ethtool", "bpftool")
+# xdpsock, to be compared with, and libxdp's programs that it loads, where XDPSOCK names it.
+XDPSOCK = os.environ.get("XDPSOCK")
+LIBXDP = pathlib.Path("/usr/lib/x86_64-linux-gnu/bpf")
+LIBXDP_PROGRAMS = ("xdp-dispatcher.o", "xsk_def_xdp_prog.o", "xsk_def_xdp_prog_5.3.o")
 # For scripts/lab shell, where the machine has them.
 SHELL_PROGRAMS = ("bash", "cat", "cp", "cut", "dmesg", "env", "free", "grep", "head", "kill", "less",
                   "ls", "mkdir", "mount", "mv", "ping", "ps", "rm", "sed", "sleep", "sort", "strace",
@@ -189,6 +193,16 @@ def _search(name):
     return shutil.which(name, path="/usr/sbin:/usr/bin:/sbin:/bin")
 
 
+def _add_xdpsock(tree):
+    if not os.path.exists(XDPSOCK):
+        raise Unavailable(f"XDPSOCK names {XDPSOCK}, which is not there")
+    tree.program(XDPSOCK, f"{HOME}/build/xdpsock")
+    folder = pathlib.Path(os.environ.get("LIBXDP_OBJECT_PATH", LIBXDP))
+    for name in LIBXDP_PROGRAMS:
+        if (folder / name).exists():
+            tree.copy(folder / name, f"{LIBXDP}/{name}")
+
+
 def build(kernel, build_folder, plan, shell=False):
     """The archive for one run. `plan` is what init.py reads from /millrace/plan.json."""
     archive = Archive()
@@ -210,6 +224,8 @@ def build(kernel, build_folder, plan, shell=False):
         if not path.exists():
             raise Unavailable(f"{path} is not built: scripts/build")
         tree.program(path, f"{HOME}/build/{name}")
+    if XDPSOCK:
+        _add_xdpsock(tree)
     for path in sorted((kernel.folder / "modules").iterdir()):
         tree.copy(path, f"/lib/modules/{path.name}")
     archive.file(f"{HOME}/plan.json", json.dumps(plan).encode())

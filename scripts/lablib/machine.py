@@ -14,8 +14,6 @@ import time
 from . import image, tables
 
 MEMORY_MIB = 1024
-# Never /dev/kvm: the lab must be the same everywhere, and nested machines are not ours to start.
-ACCELERATOR = "tcg,thread=multi"
 # To user space, on a machine that does other things too; 5 to 8 s on one that does not.
 BOOT_SECONDS = 120
 TAIL_LINES, TAIL_COLUMNS = 25, 300
@@ -46,13 +44,12 @@ def cards(nic):
     return argv
 
 
-def arguments(qemu, kernel, nic, initrd, console):
+def arguments(qemu, kernel, nic, machine, initrd, console):
     """The whole command line; the guest's reports come on standard output."""
     command = (f"console=ttyS0 rdinit={image.INIT} panic=-1 loglevel=5 mitigations=off "
-               f"net.ifnames=0")
-    return [*qemu.argv, "-machine", "q35", "-accel", ACCELERATOR, "-cpu", "max", "-smp", "2",
-            "-m", str(MEMORY_MIB), "-nodefaults", "-no-user-config", "-display", "none",
-            "-no-reboot", "-kernel", str(kernel.image), "-initrd", str(initrd),
+               f"net.ifnames=0 {machine.words}")
+    return [*qemu.argv, "-machine", "q35", *machine.argv, "-m", str(MEMORY_MIB),
+            "-nodefaults", "-no-user-config", "-display", "none", "-no-reboot", "-kernel", str(kernel.image), "-initrd", str(initrd),
             "-append", command, *console, *cards(nic)]
 
 
@@ -67,7 +64,7 @@ def plan(kernel, row, nic, scenarios):
 class Guest:
     """A guest that runs scenarios; `results` yields them as they come, also when it hangs."""
 
-    def __init__(self, qemu, kernel, nic, archive):
+    def __init__(self, qemu, kernel, nic, machine, archive):
         self._folder = tempfile.TemporaryDirectory(prefix="millrace-lab-")
         folder = pathlib.Path(self._folder.name)
         (folder / "initrd").write_bytes(archive)
@@ -77,7 +74,7 @@ class Guest:
                    "-serial", "chardev:console", "-serial", "chardev:report"]
         self.started = time.monotonic()
         self._process = subprocess.Popen(
-            arguments(qemu, kernel, nic, folder / "initrd", console), stdin=subprocess.DEVNULL,
+            arguments(qemu, kernel, nic, machine, folder / "initrd", console), stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, errors="replace",
             env={**os.environ, **qemu.environment}, preexec_fn=lambda: os.nice(10))
         self._reports = queue.Queue()
@@ -115,18 +112,20 @@ class Guest:
         """The guest's next report, None when it ended, queue.Empty when nothing came in time."""
         return self._reports.get(timeout=seconds)
 
+    def console(self):
+        """All of the console so far."""
+        return self._console.read_text(errors="replace") if self._console.exists() else ""
+
     def tail(self):
         """The end of the console, and what QEMU itself said."""
-        lines = []
-        if self._console.exists():
-            lines = [line[:TAIL_COLUMNS] for line in
-                     self._console.read_text(errors="replace").splitlines()[-TAIL_LINES:]]
+        lines = [line[:TAIL_COLUMNS] for line in self.console().splitlines()[-TAIL_LINES:]]
         return "\n".join([*lines, *(line.rstrip() for line in self._errors)])
 
 
-def run(guest, scenarios, slowness, ready=lambda seconds: None):
+def run(guest, scenarios, slowness, ready=lambda seconds: None, heard=lambda text: None):
     """Yield a Result for each scenario that came to an end, then for the one that did not.
 
+    `heard` is told each line that a scenario has for whoever runs it.
     Fewer results than scenarios: the guest hung or died in the last one that is yielded.
     """
     limits = {scenario.name: scenario.seconds * slowness for scenario in scenarios}
@@ -145,6 +144,8 @@ def run(guest, scenarios, slowness, ready=lambda seconds: None):
         elif "begin" in report:
             current, begun = report["begin"], time.monotonic()
             limit = limits[current]
+        elif "say" in report:
+            heard(report["say"])
         elif "end" in report:
             yield Result(report["end"], report["result"], report["reason"], report["seconds"])
             current, limit, begun = None, BOOT_SECONDS * slowness, time.monotonic()
@@ -160,5 +161,5 @@ def interactive(qemu, kernel, nic, archive):
         initrd = pathlib.Path(folder) / "initrd"
         initrd.write_bytes(archive)
         console = ["-serial", "mon:stdio", "-serial", "null"]
-        return subprocess.run(arguments(qemu, kernel, nic, initrd, console), check=False,
-                              env={**os.environ, **qemu.environment}).returncode
+        argv = arguments(qemu, kernel, nic, tables.MACHINES["usual"], initrd, console)
+        return subprocess.run(argv, check=False, env={**os.environ, **qemu.environment}).returncode

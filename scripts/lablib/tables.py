@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""What can be chosen: kernels (kernels.table), NICs, scenarios (one file each)."""
+"""What can be chosen: kernels (kernels.table), NICs, machines, scenarios (one file each)."""
 
 import ast
 import collections
@@ -12,7 +12,9 @@ LAB = REPOSITORY / "tests/lab"
 Kernel = collections.namedtuple("Kernel", "name suite package zero_copy")
 # devices: QEMU's device of each port of the device under test. driver: what the guest loads.
 Nic = collections.namedtuple("Nic", "name devices drivers")
-Scenario = collections.namedtuple("Scenario", "name about nics seconds path")
+# How a guest is emulated. argv: QEMU's. words: on the kernel's command line.
+Machine = collections.namedtuple("Machine", "name argv words")
+Scenario = collections.namedtuple("Scenario", "name about nics seconds machine path")
 
 # iommu_platform: the driver maps for DMA, which is what a buffer pool needs. The offloads off: with
 # them the device may send super-frames, and the driver refuses XDP.
@@ -22,6 +24,16 @@ NICS = {nic.name: nic for nic in (
     Nic("igb", ("igb", "igb"), ("igb",)),
     Nic("virtio", (VIRTIO, VIRTIO), ("virtio_net",)),
     Nic("e1000e", ("e1000e", "e1000e"), ("e1000e",)),
+)}
+# Never /dev/kvm: the lab must be the same everywhere, and nested machines are not ours to start.
+MACHINES = {machine.name: machine for machine in (
+    Machine("usual", ("-accel", "tcg,thread=multi", "-cpu", "max", "-smp", "2"), ""),
+    # Every clock of the guest goes on by 1 ns with each instruction, and its scheduler's account of
+    # CPU time is one of instructions. One CPU: with two, each waits while the other's are counted.
+    # Without erms and fsrm the kernel copies 8 bytes with an instruction. It would take `rep movsb`,
+    # and of that QEMU counts every byte.
+    Machine("counted", ("-accel", "tcg,thread=single", "-icount", "shift=0", "-cpu",
+                        "max,-erms,-fsrm", "-smp", "1"), "tsc=reliable"),
 )}
 
 
@@ -54,15 +66,15 @@ def parse_kernels(text, where="kernels.table"):
 def parse_scenario(text, path):
     """What a scenario file says of itself, without running it.
 
-    The first line of its docstring, NICS (the NICs it is for) and SECONDS (its limit under
-    emulation) are all that is looked at.
+    The first line of its docstring, NICS (the NICs it is for), SECONDS (its limit under emulation)
+    and MACHINE (where it is not the usual one) are all that is looked at.
     """
     tree = ast.parse(text, str(path))
-    constants = {}
+    constants = {"MACHINE": "usual"}
     for node in tree.body:
         if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
             name = node.targets[0].id
-            if name in ("NICS", "SECONDS"):
+            if name in ("NICS", "SECONDS", "MACHINE"):
                 constants[name] = ast.literal_eval(node.value)
     about = (ast.get_docstring(tree) or "").split("\n")[0]
     missing = [name for name in ("NICS", "SECONDS") if name not in constants]
@@ -72,7 +84,11 @@ def parse_scenario(text, path):
     unknown = [nic for nic in constants["NICS"] if nic not in NICS]
     if unknown:
         raise ValueError(f"{path.name}: no NIC '{unknown[0]}' (of {', '.join(NICS)})")
-    return Scenario(path.stem, about, tuple(constants["NICS"]), constants["SECONDS"], path)
+    if constants["MACHINE"] not in MACHINES:
+        raise ValueError(f"{path.name}: no machine '{constants['MACHINE']}' "
+                         f"(of {', '.join(MACHINES)})")
+    return Scenario(path.stem, about, tuple(constants["NICS"]), constants["SECONDS"],
+                    constants["MACHINE"], path)
 
 
 def kernels():
@@ -84,6 +100,17 @@ def scenarios():
     found = [parse_scenario(path.read_text(), path)
              for path in sorted((LAB / "scenarios").glob("*.py"))]
     return {scenario.name: scenario for scenario in found}
+
+
+def in_all(scenario, row, nic):
+    """Whether `run all` has it here: counting, which takes boots of its own, only where it compares."""
+    return scenario.machine == "usual" or nic.name in row.zero_copy
+
+
+def by_machine(scenarios):
+    """Lists of the scenarios that can share a boot."""
+    return [together for name in MACHINES
+            if (together := [one for one in scenarios if one.machine == name])]
 
 
 def module_names():

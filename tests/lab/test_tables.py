@@ -31,18 +31,32 @@ def test_a_wrong_line_is_named(text, said):
 def test_a_scenario_says_what_it_is_without_being_run():
     text = SCENARIO + "raise SystemExit('this ran')\n"
     assert tables.parse_scenario(text, pathlib.Path("one.py")) == tables.Scenario(
-        "one", "Does something.", ("igb",), 60, pathlib.Path("one.py"))
+        "one", "Does something.", ("igb",), 60, "usual", pathlib.Path("one.py"))
+    assert tables.parse_scenario(text + 'MACHINE = "counted"\n',
+                                 pathlib.Path("one.py")).machine == "counted"
 
 
 @pytest.mark.parametrize("text, said", [
     (SCENARIO.replace("SECONDS", "OTHER"), "missing: SECONDS"),
     (SCENARIO[SCENARIO.index("NICS"):], "missing: a docstring"),
     (SCENARIO.replace('"igb"', '"ixgbe"'), "no NIC 'ixgbe'"),
+    (SCENARIO + 'MACHINE = "quick"\n', "no machine 'quick' (of usual, counted)"),
 ])
 def test_a_scenario_that_says_too_little_is_named(text, said):
     with pytest.raises(ValueError) as error:
         tables.parse_scenario(text, pathlib.Path("one.py"))
     assert str(error.value).startswith("one.py: ") and said in str(error.value)
+
+
+def test_counting_has_boots_of_its_own_and_few_of_them():
+    row, igb, virtio = tables.Kernel("a", "s", "p", ("igb",)), tables.NICS["igb"], tables.NICS["virtio"]
+    usual = tables.Scenario("one", "", ("igb",), 1, "usual", None)
+    counted = usual._replace(name="two", machine="counted")
+    other = usual._replace(name="three")
+    assert tables.by_machine([counted, usual, other]) == [[usual, other], [counted]]
+    assert tables.by_machine([counted]) == [[counted]]
+    assert [tables.in_all(one, row, igb) for one in (usual, counted)] == [True, True]
+    assert [tables.in_all(one, row, virtio) for one in (usual, counted)] == [True, False]
 
 
 def test_the_tables_that_are_here():

@@ -24,9 +24,13 @@ class Skip(Exception):
 
 
 class Bench(Rig):
-    """One per boot. `clean` after each scenario, whatever came of it."""
+    """One per boot. `clean` after each scenario, whatever came of it.
 
-    def __init__(self, plan):
+    `say` tells a line of text to whoever runs the lab.
+    """
+
+    def __init__(self, plan, say):
+        self.say = say
         self.kernel, self.nic = plan["kernel"], plan["nic"]
         self.zero_copy_expected = plan["zero_copy"]
         self._ports = plan["ports"]

@@ -4,7 +4,8 @@
 
 What to do is in /millrace/plan.json. What came of it goes out on the second serial line, an object
 a line: {"ready": seconds since power on}, {"begin": scenario}, {"end": scenario, "result": "pass",
-"fail" or "skip", "reason": text, "seconds": number}, {"done": true}. The first is the console.
+"fail" or "skip", "reason": text, "seconds": number}, {"say": text} between the two, {"done": true}.
+The first is the console.
 """
 
 import ctypes
@@ -67,7 +68,7 @@ def run_one(name, bench):
 
 def run_scenarios(plan, report):
     from bench import Bench
-    bench = Bench(plan)
+    bench = Bench(plan, lambda text: report(say=text))
     report(ready=uptime())
     for name in plan["scenarios"]:
         report(begin=name)
@@ -80,7 +81,7 @@ def run_scenarios(plan, report):
 
 def run_shell(plan, report):
     from bench import Bench
-    bench = Bench(plan)
+    bench = Bench(plan, print)
     report(ready=uptime())
     print(f"\nNamespaces: gen {bench.gen.name} (g0), dut {bench.dut.name} (d0, d1), "
           f"sink {bench.sink.name} (s0). This shell is in dut; `ip netns exec NAME` enters another."
