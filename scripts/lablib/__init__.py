@@ -9,6 +9,7 @@
     supplies   the kernels and QEMU: fetched by apt, kept in the cache
     image      the guest's file system, as a cpio archive
     machine    one run of QEMU, from its arguments to its last word
+    sabotage   builds that are broken on purpose
 
 The guest's half is tests/lab/guest; scenarios are tests/lab/scenarios, one file each.
 """
