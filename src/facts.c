@@ -38,6 +38,24 @@ static int node_of_cpu(unsigned cpu)
 	return found;
 }
 
+/* The lowest of the hardware threads of its core: itself where the kernel does not tell. */
+static unsigned core_of_cpu(unsigned cpu)
+{
+	char path[96];
+	unsigned core;
+	FILE *file;
+
+	snprintf(path, sizeof(path), "/sys/devices/system/cpu/cpu%u/topology/thread_siblings_list",
+		 cpu);
+	file = fopen(path, "re");
+	if (!file)
+		return cpu;
+	if (fscanf(file, "%u", &core) != 1) /* NOLINT(cert-err34-c): the kernel's own number */
+		core = cpu;
+	fclose(file);
+	return core;
+}
+
 static int read_cpus(struct host_facts *host)
 {
 	cpu_set_t allowed[CPUS_MAX / CPU_SETSIZE];
@@ -56,7 +74,8 @@ static int read_cpus(struct host_facts *host)
 	}
 	for (unsigned cpu = 0; cpu < CPUS_MAX; cpu++) {
 		if (CPU_ISSET_S(cpu, sizeof(allowed), allowed))
-			host->cpu[host->cpus++] = (struct cpu_facts){ cpu, node_of_cpu(cpu) };
+			host->cpu[host->cpus++] =
+				(struct cpu_facts){ cpu, node_of_cpu(cpu), core_of_cpu(cpu) };
 	}
 	return 0;
 }

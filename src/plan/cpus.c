@@ -26,21 +26,45 @@ static void place_listed(const struct build *build, struct plan_forward *forward
 	}
 }
 
-/* The CPU with the fewest workers; of these one on the NIC's node; of these the first. */
+/* Workers on all hardware threads of a core. */
+static unsigned core_uses(const struct host_facts *host, unsigned core, const unsigned *uses)
+{
+	unsigned sum = 0;
+
+	for (unsigned i = 0; i < host->cpus; i++) {
+		if (host->cpu[i].core == core)
+			sum += uses[i];
+	}
+	return sum;
+}
+
+/* Whether a worker does better on one CPU than on another: on that with fewer workers; else on that of
+ * the NIC's node; else on that whose core has fewer, for two threads of a core share its speed. */
+static bool better(const struct build *build, unsigned one, unsigned other, int node,
+		   const unsigned *uses)
+{
+	const struct cpu_facts *cpu = build->host->cpu;
+
+	if (uses[one] != uses[other])
+		return uses[one] < uses[other];
+	if (node >= 0 && (cpu[one].node == node) != (cpu[other].node == node))
+		return cpu[one].node == node;
+	return core_uses(build->host, cpu[one].core, uses) <
+	       core_uses(build->host, cpu[other].core, uses);
+}
+
+/* The best CPU; of equal ones the first. */
 static void place_one(const struct build *build, struct plan_forward *forward,
 		      struct plan_worker *worker, unsigned *uses)
 {
-	const struct cpu_facts *cpu = build->host->cpu;
 	int node = build_node(forward);
 	unsigned best = 0;
 
 	for (unsigned i = 1; i < build->host->cpus; i++) {
-		bool nearer = node >= 0 && cpu[i].node == node && cpu[best].node != node;
-
-		if (uses[i] < uses[best] || (uses[i] == uses[best] && nearer))
+		if (better(build, i, best, node, uses))
 			best = i;
 	}
-	place(worker, &cpu[best]);
+	place(worker, &build->host->cpu[best]);
 	uses[best]++;
 }
 
@@ -113,6 +137,45 @@ static void tell_shared_with(struct build *build, struct plan_forward *forward,
 		  other->conf->name, forward->conf->name, both.count == 1 ? "" : "s", numbers);
 }
 
+/* An allowed CPU of the node whose core has no worker, or NULL. */
+static const struct cpu_facts *idle_core(const struct host_facts *host, int node,
+					 const unsigned *uses)
+{
+	for (unsigned i = 0; i < host->cpus; i++) {
+		if (host->cpu[i].node == node && !core_uses(host, host->cpu[i].core, uses))
+			return &host->cpu[i];
+	}
+	return NULL;
+}
+
+/* Hardware threads of one core at work beside a core without any: only a list brings that about. */
+static void tell_threads(struct build *build, struct plan_forward *forward, const unsigned *uses)
+{
+	const struct host_facts *host = build->host;
+	const struct cpu_facts *idle = NULL;
+	struct number_list both = { 0 };
+	char numbers[128];
+
+	for (unsigned i = 0; i < host->cpus; i++) {
+		const struct cpu_facts *cpu = &host->cpu[i];
+		const struct cpu_facts *spare = idle_core(host, cpu->node, uses);
+
+		if (!spare || !runs_on(forward, cpu->cpu) ||
+		    core_uses(host, cpu->core, uses) == uses[i])
+			continue;
+		add(&both, cpu->cpu);
+		idle = spare;
+	}
+	if (!idle)
+		return;
+	number_list_print(&both, numbers, sizeof(numbers));
+	build_say(build, PLAN_WARNING, forward, NULL,
+		  "CPU%s %s: another thread of the core has a worker too, and they share its "
+		  "speed, while the core of CPU %u has none; choose others with %s",
+		  both.count == 1 ? "" : "s", numbers, idle->cpu,
+		  build_word(forward, "--cpus", "cpus"));
+}
+
 /* The CPUs of one node that serve a port of another. */
 static void tell_far(struct build *build, struct plan_forward *forward, unsigned index, int node)
 {
@@ -163,14 +226,15 @@ void build_cpus(struct build *build)
 			place_listed(build, &plan->forward[i], uses);
 	}
 	place_others(build, uses);
-	free(uses);
 	for (unsigned i = 0; i < plan->forwards; i++) {
 		struct plan_forward *forward = &plan->forward[i];
 
 		tell_shared(build, forward);
 		for (unsigned j = 0; j < i; j++)
 			tell_shared_with(build, forward, &plan->forward[j]);
+		tell_threads(build, forward, uses);
 		for (unsigned j = 0; j < forward->ports; j++)
 			tell_nodes(build, forward, j);
 	}
+	free(uses);
 }

@@ -36,7 +36,8 @@ struct netdev {
 /* A CPU that the workers may run on. */
 struct cpu_facts {
 	unsigned cpu;
-	int node; /* -1: not told */
+	int node;      /* -1: not told */
+	unsigned core; /* the lowest CPU that is a hardware thread of the same core */
 };
 
 struct host_facts {

@@ -28,7 +28,7 @@ static void make_side(struct side *side)
 		.devices = PORTS, .device = side->device, .cpus = 8, .cpu = side->cpu
 	};
 	for (unsigned i = 0; i < 8; i++)
-		side->cpu[i] = (struct cpu_facts){ i, 0 };
+		side->cpu[i] = (struct cpu_facts){ i, 0, i };
 	side->forward = (struct conf_forward){
 		.name = "main",
 		.mode = CONF_MODE_PATCH,

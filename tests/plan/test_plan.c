@@ -27,7 +27,7 @@ struct world {
 
 static struct world world;
 
-/* CPUs in equal blocks, one a node; -1 nodes: not told. */
+/* CPUs in equal blocks, one a node, each a core of its own; -1 nodes: not told. */
 static void make_host(unsigned cpus, int nodes)
 {
 	plan_free(world.plan);
@@ -37,8 +37,17 @@ static void make_host(unsigned cpus, int nodes)
 	world.host = (struct host_facts){ .device = world.device, .cpus = cpus, .cpu = world.cpu };
 	for (unsigned i = 0; i < cpus; i++)
 		world.cpu[i] =
-			(struct cpu_facts){ i,
-					    nodes < 0 ? -1 : (int)(i / (cpus / (unsigned)nodes)) };
+			(struct cpu_facts){ i, nodes < 0 ? -1 : (int)(i / (cpus / (unsigned)nodes)),
+					    i };
+}
+
+/* Two hardware threads a core: the neighbour, or the CPU half of them further on, as hosts have it. */
+static void make_threads(bool neighbours)
+{
+	unsigned cores = world.host.cpus / 2;
+
+	for (unsigned i = 0; i < world.host.cpus; i++)
+		world.cpu[i].core = neighbours ? i & ~1U : i % cores;
 }
 
 /* A port named as the test says, of a device "eth0", "eth1", ... */
@@ -741,6 +750,61 @@ static void forwards_take_turns_where_cores_are_few(void **state)
 	assert_int_equal(worker(0, 3)->cpu, 1);
 }
 
+static void threads_of_a_core_come_after_cores_without_a_worker(void **state)
+{
+	(void)state;
+	make_host(8, 1);
+	make_threads(true);
+	add_port("wan", 6, 6, -1);
+	add_forward("main", CONF_MODE_RXDROP, 1);
+	assert_silent();
+	for (unsigned i = 0; i < 6; i++)
+		assert_int_equal(worker(0, i)->cpu, i < 4 ? 2 * i : 2 * (i - 4) + 1);
+	make_threads(false);
+	assert_silent();
+	for (unsigned i = 0; i < 6; i++)
+		assert_int_equal(worker(0, i)->cpu, i);
+}
+
+static void the_cards_node_comes_before_a_core_without_a_worker(void **state)
+{
+	static const unsigned cpus[] = { 4, 6, 5, 7, 0, 2 };
+
+	(void)state;
+	make_host(8, 2);
+	make_threads(true);
+	add_port("wan", 6, 6, 1);
+	add_forward("main", CONF_MODE_RXDROP, 1);
+	assert_says(PLAN_WARNING, "eth0: the device is on node 1 and CPUs 0,2 on node 0, so every "
+				  "frame crosses between them; choose others with cpus");
+	for (unsigned i = 0; i < 6; i++)
+		assert_int_equal(worker(0, i)->cpu, cpus[i]);
+}
+
+static void a_list_with_threads_of_a_core_beside_an_idle_one(void **state)
+{
+	(void)state;
+	make_host(8, 2);
+	make_threads(true);
+	add_port("wan", 2, 2, 1);
+	list(&add_forward("main", CONF_MODE_RXDROP, 1)->cpus, "4,5");
+	assert_says(PLAN_WARNING,
+		    "CPUs 4-5: another thread of the core has a worker too, and they "
+		    "share its speed, while the core of CPU 6 has none; choose others "
+		    "with cpus");
+	world.forward[0].line = 0;
+	assert_says(PLAN_WARNING,
+		    "CPUs 4-5: another thread of the core has a worker too, and they "
+		    "share its speed, while the core of CPU 6 has none; choose others "
+		    "with --cpus");
+	list(&world.forward[0].cpus, "4,6");
+	assert_silent();
+	/* An idle core that this process may not use, or of the other node, is none. */
+	list(&world.forward[0].cpus, "4,5");
+	world.host.cpus = 6;
+	assert_silent();
+}
+
 static void a_host_that_tells_no_nodes_is_no_matter(void **state)
 {
 	(void)state;
@@ -1157,6 +1221,9 @@ int main(void)
 		PLANNED(fewer_cpus_than_workers),
 		PLANNED(forwards_that_share_cores_are_named),
 		PLANNED(forwards_take_turns_where_cores_are_few),
+		PLANNED(threads_of_a_core_come_after_cores_without_a_worker),
+		PLANNED(the_cards_node_comes_before_a_core_without_a_worker),
+		PLANNED(a_list_with_threads_of_a_core_beside_an_idle_one),
 		PLANNED(a_host_that_tells_no_nodes_is_no_matter),
 		PLANNED(ports_of_two_nodes_cannot_both_be_near),
 		PLANNED(slices_of_one_umem_follow_the_lanes),
