@@ -52,6 +52,14 @@ static const struct {
 	{ "openvswitch", "a port of Open vSwitch" },
 };
 
+/* Devices that have frames only through their members. A native program is run by these, and the kernel
+ * drops, without counting, what a socket of another device is to get. In skb mode frames keep the queue
+ * numbers of the members, which the device does not tell. */
+static bool has_members(const struct netdev *device)
+{
+	return !strcmp(device->kind, "bond") || !strcmp(device->kind, "team");
+}
+
 /* Returns false, after a message, if nothing else need be looked at. */
 static bool check_role(struct build *build, struct plan_forward *forward,
 		       const struct plan_port *port)
@@ -73,6 +81,14 @@ static bool check_role(struct build *build, struct plan_forward *forward,
 			  device->name);
 		return false;
 	}
+	if (mode->receives && has_members(device)) {
+		build_say(build, PLAN_ERROR, forward, port,
+			  "%s: a %s receives through its members, and no socket of its own gets "
+			  "their frames; name the member ports instead, taken out of it with `ip "
+			  "link set dev MEMBER nomaster`",
+			  device->name, device->kind);
+		return false;
+	}
 	for (size_t i = 0; i < sizeof(masters) / sizeof(masters[0]); i++) {
 		if (strcmp(device->master_kind, masters[i].kind) != 0)
 			continue;
@@ -86,6 +102,16 @@ static bool check_role(struct build *build, struct plan_forward *forward,
 		return false;
 	}
 	return true;
+}
+
+/* What stands on a device is above the program. It may be meant, so it is said and no more. */
+static void check_upper(struct build *build, struct plan_forward *forward,
+			const struct plan_port *port)
+{
+	if (port->device.upper[0] && plan_mode_of(forward->conf->mode)->receives)
+		build_say(build, PLAN_WARNING, forward, port,
+			  "%s: %s stands on it, and gets no frame of the queues that are served",
+			  port->device.name, port->device.upper);
 }
 
 /* What a size of generated frames counts beyond the MTU. */
@@ -228,6 +254,7 @@ void build_checks(struct build *build, struct plan_forward *forward)
 		check_same(build, forward, port);
 		if (!check_role(build, forward, port))
 			continue;
+		check_upper(build, forward, port);
 		check_mtu(build, forward, port);
 		check_vlan(build, forward, port);
 	}

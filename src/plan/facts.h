@@ -31,6 +31,7 @@ struct netdev {
 	char master_name[NETDEV_NAME_SIZE]; /* likewise */
 	char kind[NETDEV_KIND_SIZE];	    /* "veth", "vlan", ...; "" for a network card */
 	char peer[NETDEV_NAME_SIZE];	    /* of a veth: the other end; "" if not known */
+	char upper[NETDEV_NAME_SIZE]; /* a VLAN device, macvlan or the like that stands on it; "" */
 };
 
 /* A CPU that the workers may run on. */

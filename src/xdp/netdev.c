@@ -253,6 +253,45 @@ static void query_master_name(struct netdev *netdev)
 		memcpy(netdev->master_name, master.name, sizeof(netdev->master_name));
 }
 
+/* Which link another one stands on or, for a veth, where its other end is. */
+static int parse_lower(const struct nlmsghdr *message, void *context)
+{
+	struct link_request *lower = context;
+	const struct nlattr *attr;
+
+	mnl_attr_for_each(attr, message, sizeof(struct ifinfomsg))
+	{
+		if (mnl_attr_get_type(attr) == IFLA_LINK)
+			lower->ifindex = (int)mnl_attr_get_u32(attr);
+		if (mnl_attr_get_type(attr) != IFLA_LINK_NETNSID)
+			continue;
+		lower->elsewhere = true;
+		lower->netnsid = (int32_t)mnl_attr_get_u32(attr);
+	}
+	return MNL_CB_STOP;
+}
+
+/* A link that lives by the frames of another one in this namespace. A veth names its peer in the same way. */
+static int parse_upper(const struct nlmsghdr *message, void *context)
+{
+	struct netdev *lower = context, upper = { 0 };
+	struct link_request link = { 0 };
+
+	parse_link(message, &upper);
+	parse_lower(message, &link);
+	if (link.ifindex == lower->ifindex && !link.elsewhere && strcmp(upper.kind, "veth") != 0 &&
+	    !lower->upper[0])
+		memcpy(lower->upper, upper.name, sizeof(lower->upper));
+	return MNL_CB_OK;
+}
+
+static void query_upper(struct netdev *netdev)
+{
+	const struct link_request request = { .all = true };
+
+	(void)ask_link(&request, parse_upper, netdev);
+}
+
 int netdev_query(const char *name, struct netdev *netdev)
 {
 	const struct link_request request = { .name = name };
@@ -275,28 +314,11 @@ int netdev_query(const char *name, struct netdev *netdev)
 	close(fd);
 	netdev->numa_node = query_numa_node(netdev->name);
 	query_master_name(netdev);
+	query_upper(netdev);
 	if (!strcmp(netdev->kind, "veth"))
 		(void)netdev_peer_name(netdev->ifindex, netdev->peer, sizeof(netdev->peer));
 	netdev->present = true;
 	return 0;
-}
-
-/* Where the other end of a veth is. */
-static int parse_peer(const struct nlmsghdr *message, void *context)
-{
-	struct link_request *peer = context;
-	const struct nlattr *attr;
-
-	mnl_attr_for_each(attr, message, sizeof(struct ifinfomsg))
-	{
-		if (mnl_attr_get_type(attr) == IFLA_LINK)
-			peer->ifindex = (int)mnl_attr_get_u32(attr);
-		if (mnl_attr_get_type(attr) != IFLA_LINK_NETNSID)
-			continue;
-		peer->elsewhere = true;
-		peer->netnsid = (int32_t)mnl_attr_get_u32(attr);
-	}
-	return MNL_CB_STOP;
 }
 
 int netdev_peer_name(int ifindex, char *name, size_t size)
@@ -304,7 +326,7 @@ int netdev_peer_name(int ifindex, char *name, size_t size)
 	const struct link_request near = { .ifindex = ifindex };
 	struct link_request far = { 0 };
 	struct netdev peer = { 0 };
-	int err = ask_link(&near, parse_peer, &far);
+	int err = ask_link(&near, parse_lower, &far);
 
 	name[0] = '\0';
 	if (!err && (!far.ifindex || (far.elsewhere && far.netnsid < 0)))

@@ -453,6 +453,39 @@ static void members_of_masters_are_refused(void **state)
 	assert_silent();
 }
 
+static void bonds_and_teams_are_refused_where_frames_come_in(void **state)
+{
+	static const char *const kinds[] = { "bond", "team" };
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(kinds); i++) {
+		char text[200];
+
+		make_pair(4);
+		snprintf(world.device[1].kind, NETDEV_KIND_SIZE, "%s", kinds[i]);
+		snprintf(text, sizeof(text),
+			 "eth1: a %s receives through its members, and no socket of its own gets "
+			 "their frames; name the member ports instead, taken out of it with `ip "
+			 "link set dev MEMBER nomaster`",
+			 kinds[i]);
+		assert_error(text);
+		world.forward[0].mode = CONF_MODE_TXPUSH;
+		assert_int_equal(plan_count(make(), PLAN_ERROR), 0);
+	}
+}
+
+static void what_stands_on_a_port_is_named(void **state)
+{
+	(void)state;
+	make_pair(4);
+	snprintf(world.device[0].upper, NETDEV_NAME_SIZE, "eth0.100");
+	assert_says(PLAN_WARNING,
+		    "eth0: eth0.100 stands on it, and gets no frame of the queues that "
+		    "are served");
+	world.forward[0].mode = CONF_MODE_TXPUSH;
+	assert_int_equal(plan_count(make(), PLAN_WARNING), 0);
+}
+
 static void the_mtu_limit_follows_the_chunk(void **state)
 {
 	struct conf_forward conf = { .frame_size = 4096 };
@@ -1202,6 +1235,8 @@ int main(void)
 		PLANNED(the_loopback_interface_is_refused),
 		PLANNED(who_sends_needs_ethernet),
 		PLANNED(members_of_masters_are_refused),
+		PLANNED(bonds_and_teams_are_refused_where_frames_come_in),
+		PLANNED(what_stands_on_a_port_is_named),
 		PLANNED(the_mtu_limit_follows_the_chunk),
 		PLANNED(the_mtu_must_fit_a_chunk),
 		PLANNED(generated_frames_must_fit_the_mtu),

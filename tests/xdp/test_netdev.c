@@ -144,14 +144,39 @@ static void a_veths_other_end_is_here_or_elsewhere(void **state)
 	struct link_request peer = { 0 };
 
 	(void)state;
-	parse_peer(make_message(RTM_NEWLINK, AF_UNSPEC, &here), &peer);
+	parse_lower(make_message(RTM_NEWLINK, AF_UNSPEC, &here), &peer);
 	assert_int_equal(peer.ifindex, 9);
 	assert_false(peer.elsewhere);
-	parse_peer(make_message(RTM_NEWLINK, AF_UNSPEC, &elsewhere), &peer);
+	parse_lower(make_message(RTM_NEWLINK, AF_UNSPEC, &elsewhere), &peer);
 	assert_true(peer.elsewhere);
 	assert_int_equal(peer.netnsid, 3);
-	parse_peer(make_message(RTM_NEWLINK, AF_UNSPEC, &unknown), &peer);
+	parse_lower(make_message(RTM_NEWLINK, AF_UNSPEC, &unknown), &peer);
 	assert_int_equal(peer.netnsid, -1);
+}
+
+static void what_stands_on_a_device_is_found(void **state)
+{
+	static const struct {
+		struct link link;
+		const char *upper;
+	} rows[] = {
+		{ { .name = "d0.7", .kind = "vlan", .link = 9 }, "d0.7" },
+		{ { .name = "mac0", .kind = "macvlan", .link = 9 }, "mac0" },
+		{ { .name = "d1.7", .kind = "vlan", .link = 8 }, "" },
+		{ { .name = "d1" }, "" },
+		/* Of another namespace, and the other end of a wire. */
+		{ { .name = "d0.7", .kind = "vlan", .link = 9, .has_netnsid = true }, "" },
+		{ { .name = "d0", .kind = "veth", .link = 9 }, "" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		struct netdev lower = { .ifindex = 9 };
+		struct nlmsghdr *message = make_message(RTM_NEWLINK, AF_UNSPEC, &rows[i].link);
+
+		assert_int_equal(parse_upper(message, &lower), MNL_CB_OK);
+		assert_string_equal(lower.upper, rows[i].upper);
+	}
 }
 
 static void note_event(const struct netdev_event *event, void *context)
@@ -238,6 +263,7 @@ int main(void)
 		cmocka_unit_test(a_query_tells_a_device_from_none),
 		cmocka_unit_test(texts_longer_than_their_room_are_cut),
 		cmocka_unit_test(a_veths_other_end_is_here_or_elsewhere),
+		cmocka_unit_test(what_stands_on_a_device_is_found),
 		cmocka_unit_test(events_say_what_happened),
 		cmocka_unit_test(alternative_names_are_names_too),
 		cmocka_unit_test(the_loopback_interface_is_found),
