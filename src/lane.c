@@ -186,10 +186,13 @@ static int open_zero_copy(struct lane *lane, const struct lane_opts *opts, int *
 	if (err || !*bind_err)
 		return err;
 	if (opts->port->conf->zero_copy == CONF_ZERO_COPY_REQUIRE && no_zero_copy(*bind_err))
-		log_error("%s q%u: no zero-copy (driver %s): " ERR_FORMAT "; leave out %s",
+		/* With multi-buffer the refusal may be of this alone, by the driver or by the kernel. */
+		log_error("%s q%u: no zero-copy%s (driver %s): " ERR_FORMAT "; leave out %s%s%s",
 			  netdev->name, opts->worker->number,
+			  opts->conf->frags ? " with multi-buffer" : "",
 			  netdev->driver[0] ? netdev->driver : "unknown", ERR_ARGS(*bind_err),
-			  word(opts, "-z", "zero-copy = require"));
+			  opts->conf->frags ? word(opts, "-F", "frags = yes") : "",
+			  opts->conf->frags ? " or " : "", word(opts, "-z", "zero-copy = require"));
 	else if (opts->port->conf->zero_copy == CONF_ZERO_COPY_REQUIRE || *bind_err == -EBUSY)
 		bind_failed(opts, *bind_err);
 	else if (*bind_err != -ECANCELED)
