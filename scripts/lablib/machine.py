@@ -32,14 +32,15 @@ def address(port):
     return f"52:54:00:4d:52:{list(PORTS).index(port):02x}"
 
 
-def cards(nic):
+def cards(nic, machine):
     """QEMU's arguments for two wires with a card on each end."""
     argv = []
     for slot, (port, hub) in enumerate(PORTS.items()):
         model = nic.devices[hub] if port[0] == "d" else FAR
         argv += ["-netdev", f"hubport,id={port},hubid={hub}",
                  # A port of its own: PCI Express cards can be taken out only there.
-                 "-device", f"pcie-root-port,id=slot{slot},chassis={slot + 1},slot={slot + 1}",
+                 "-device", f"pcie-root-port,bus={machine.root},id=slot{slot},"
+                            f"chassis={slot + 1},slot={slot + 1}",
                  "-device", f"{model},netdev={port},bus=slot{slot},mac={address(port)},romfile="]
     return argv
 
@@ -50,7 +51,7 @@ def arguments(qemu, kernel, nic, machine, initrd, console):
                f"net.ifnames=0 {machine.words}")
     return [*qemu.argv, "-machine", "q35", *machine.argv, "-m", str(MEMORY_MIB),
             "-nodefaults", "-no-user-config", "-display", "none", "-no-reboot", "-kernel", str(kernel.image), "-initrd", str(initrd),
-            "-append", command, *console, *cards(nic)]
+            "-append", command, *console, *cards(nic, machine)]
 
 
 def plan(kernel, row, nic, scenarios):

@@ -12,8 +12,9 @@ LAB = REPOSITORY / "tests/lab"
 Kernel = collections.namedtuple("Kernel", "name suite package zero_copy")
 # devices: QEMU's device of each port of the device under test. driver: what the guest loads.
 Nic = collections.namedtuple("Nic", "name devices drivers")
-# How a guest is emulated. argv: QEMU's. words: on the kernel's command line.
-Machine = collections.namedtuple("Machine", "name argv words")
+# How a guest is emulated. argv: QEMU's. words: on the kernel's command line. root: the PCI bus above
+# the cards.
+Machine = collections.namedtuple("Machine", "name argv words root", defaults=["pcie.0"])
 Scenario = collections.namedtuple("Scenario", "name about nics seconds machine path")
 
 # iommu_platform: the driver maps for DMA, which is what a buffer pool needs. The offloads off: with
@@ -34,6 +35,16 @@ MACHINES = {machine.name: machine for machine in (
     # and of that QEMU counts every byte.
     Machine("counted", ("-accel", "tcg,thread=single", "-icount", "shift=0", "-cpu",
                         "max,-erms,-fsrm", "-smp", "1"), "tsc=reliable"),
+    # Two nodes of two cores of two threads, the cards on the second. "max" is an AMD without what
+    # tells kernels of threads. The nodes' memory is all there is: MEMORY_MIB together.
+    Machine("numa", ("-accel", "tcg,thread=multi", "-cpu", "Nehalem", "-smp",
+                     "8,sockets=2,cores=2,threads=2",
+                     "-object", "memory-backend-ram,id=memory0,size=512M",
+                     "-object", "memory-backend-ram,id=memory1,size=512M",
+                     "-numa", "node,nodeid=0,cpus=0-3,memdev=memory0",
+                     "-numa", "node,nodeid=1,cpus=4-7,memdev=memory1",
+                     "-device", "pxb-pcie,id=second,bus=pcie.0,bus_nr=64,numa_node=1"),
+            "", "second"),
 )}
 
 

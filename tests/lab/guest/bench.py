@@ -11,6 +11,7 @@ import contextlib
 import pathlib
 import re
 
+import kmod
 from control import Folder
 from daemon import Daemon
 from lab import SLOWNESS, Rig, run, wait_until
@@ -33,6 +34,7 @@ class Bench(Rig):
         self.say = say
         self.kernel, self.nic = plan["kernel"], plan["nic"]
         self.zero_copy_expected = plan["zero_copy"]
+        self._plan = plan
         self._ports = plan["ports"]
         self._open = []
         super().__init__()
@@ -71,6 +73,12 @@ class Bench(Rig):
             owner = self._owner(name)
             wait_until(lambda: owner.link(name)["operstate"] in ("UP", "UNKNOWN"),
                        LINK_SECONDS * SLOWNESS, f"link of {name}", step=0.1)
+
+    def load(self, module):
+        """A kernel module that is not a card's driver."""
+        if not kmod.available(self._plan, module):
+            raise Skip(f"{self.kernel} has no module {module}")
+        kmod.load(self._plan, module)
 
     def tap(self, ifname):
         return self._keep(Wire(self._owner(ifname), ifname))

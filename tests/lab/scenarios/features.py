@@ -1,0 +1,58 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""What a kernel lacks is found at the start and said in a line; the rest is there, in copy mode."""
+
+import frames
+from daemon import explained, program, total
+from wire import exchange
+
+NICS = ("igb", "virtio", "e1000e")
+SECONDS = 240
+NATIVE = ("igb", "virtio")
+COUNT = 5000
+MULTI_BUFFER = (6, 6)  # the first kernel with it
+
+
+def version(release):
+    return tuple(int(word) for word in release.split("-")[0].split("+")[0].split(".")[:2])
+
+
+def rxdrop(bench, *flags):
+    """Every frame and byte is counted, more than the memory holds."""
+    wire = bench.tap("g0")
+    daemon = bench.millraced("-r", "-p", "-q", "all", "-i", "d0", *flags)
+    assert {one["copy"] for one in daemon.bound.values()} == {"copy"}, daemon.stderr
+    sizes = [60 + n % 1455 for n in range(COUNT)]
+    wire.send_all(frames.numbered(n, size, dst=bench.macs["d0"]) for n, size in enumerate(sizes))
+    record = daemon.quiet_record()
+    final = daemon.stop()
+    assert program(record, "d0")["seen"] == explained(record, "d0") == COUNT, record
+    assert program(record, "d0")["passed"] == 0
+    assert (total(final, "rx_packets"), total(final, "rx_bytes")) == (COUNT, sum(sizes)), final
+
+
+def l2fwd(bench, *flags):
+    """Every frame comes back with its addresses swapped."""
+    wire = bench.tap("g0")
+    sent = [frames.numbered(n, 60 + n % 1455, dst=bench.macs["d0"]) for n in range(1500)]
+    daemon = bench.millraced("-l", "-p", "-q", "all", "-i", "d0", *flags)
+    exchange(wire, wire, sent, [frames.swapped(frame) for frame in sent])
+    final = daemon.stop()
+    assert total(final, "rx_packets") == total(final, "tx_packets") == len(sent), final
+
+
+def run(bench):
+    attach = "-N" if bench.nic in NATIVE else "-S"
+    rxdrop(bench, attach, "-c")
+    l2fwd(bench, attach, "-c")
+    l2fwd(bench, attach, "-c", "-m")
+    if version(bench.kernel) >= MULTI_BUFFER:
+        rxdrop(bench, attach, "-c", "-F")
+        l2fwd(bench, attach, "-c", "-F")
+        return
+    # In one line, whether copy was asked for or is what is left.
+    for flags in (["-c"], []):
+        said = bench.refused("-l", "-i", "d0", attach, "-F", *flags).split("\n")
+        assert len(said) == 1 and "multi-buffer" in said[0] and "-F" in said[0], said
+    if attach == "-N":
+        said = bench.refused("-l", "-i", "d0", attach, "-F", "-z").split("\n")
+        assert len(said) == 1 and "no zero-copy with multi-buffer" in said[0], said
