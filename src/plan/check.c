@@ -170,7 +170,8 @@ static void check_vlan(struct build *build, struct plan_forward *forward,
 /* Said by ports that cannot do zero-copy whatever is asked: those drivers that are sure not to. */
 static bool driver_copies(const struct netdev *device)
 {
-	static const char *const drivers[] = { "veth", "tun", "bonding", "hv_netvsc", "vif" };
+	static const char *const drivers[] = { "veth",	 "tun",	      "bonding", "e1000",
+					       "e1000e", "hv_netvsc", "vif" };
 
 	for (size_t i = 0; i < sizeof(drivers) / sizeof(drivers[0]); i++) {
 		if (!strcmp(device->driver, drivers[i]))
@@ -205,7 +206,8 @@ static void check_zero_copy(struct build *build, struct plan_forward *forward)
 	if (told)
 		build_say(build, PLAN_WARNING, forward, told,
 			  "%s: %s makes the kernel copy its frames, and %s may go without: the "
-			  "copy sets the pace of both; let them do the same",
+			  "copy sets the pace of both, and their memory is registered twice; let "
+			  "them do the same",
 			  told->device.name,
 			  told->conf->attach == CONF_ATTACH_SKB ? "attach = skb" :
 								  "zero-copy = never",
@@ -213,7 +215,8 @@ static void check_zero_copy(struct build *build, struct plan_forward *forward)
 	else if (unable)
 		build_say(build, PLAN_NOTE, forward, unable,
 			  "%s: its driver (%s) has no zero-copy, so the kernel copies its frames, "
-			  "and the copy sets the pace of %s too",
+			  "and the copy sets the pace of %s too; if that goes zero-copy, their "
+			  "memory is registered twice",
 			  unable->device.name, unable->device.driver, capable->device.name);
 }
 

@@ -660,21 +660,23 @@ static void copy_beside_zero_copy(void **state)
 	(void)state;
 	make_pair(4);
 	world.port[1].attach = CONF_ATTACH_SKB;
-	assert_says(PLAN_WARNING, "eth1: attach = skb makes the kernel copy its frames, and eth0 "
-				  "may go without: the copy sets the pace of both; let them do the "
-				  "same");
+	assert_says(PLAN_WARNING,
+		    "eth1: attach = skb makes the kernel copy its frames, and eth0 "
+		    "may go without: the copy sets the pace of both, and their memory "
+		    "is registered twice; let them do the same");
 	world.port[1].attach = CONF_ATTACH_AUTO;
 	world.port[1].zero_copy = CONF_ZERO_COPY_NEVER;
 	assert_says(PLAN_WARNING, "eth1: zero-copy = never makes the kernel copy its frames, and "
-				  "eth0 may go without: the copy sets the pace of both; let them "
-				  "do the same");
+				  "eth0 may go without: the copy sets the pace of both, and their "
+				  "memory is registered twice; let them do the same");
 	world.port[0].zero_copy = CONF_ZERO_COPY_NEVER;
 	assert_silent();
 	world.port[0].zero_copy = world.port[1].zero_copy = CONF_ZERO_COPY_AUTO;
 	snprintf(world.device[0].driver, sizeof(world.device[0].driver), "veth");
 	assert_says(PLAN_NOTE, "eth0: its driver (veth) has no zero-copy, so the kernel copies its "
-			       "frames, and the copy sets the pace of eth1 too");
-	snprintf(world.device[1].driver, sizeof(world.device[1].driver), "veth");
+			       "frames, and the copy sets the pace of eth1 too; if that goes "
+			       "zero-copy, their memory is registered twice");
+	snprintf(world.device[1].driver, sizeof(world.device[1].driver), "e1000e");
 	assert_silent();
 }
 
