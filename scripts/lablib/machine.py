@@ -56,7 +56,9 @@ def arguments(qemu, kernel, nic, machine, initrd, console):
 
 def plan(kernel, row, nic, scenarios):
     """What init.py is told."""
-    return {"kernel": kernel.release, "nic": nic.name, "zero_copy": nic.name in row.zero_copy,
+    able = [port for port in PORTS if port[0] == "d" and port not in nic.copies]
+    return {"kernel": kernel.release, "nic": nic.name,
+            "zero_copy": able if nic.kind in row.zero_copy else [],
             "modules": kernel.modules, "drivers": [*FAR_DRIVERS, *nic.drivers],
             "ports": {port: address(port) for port in PORTS},
             "scenarios": [scenario.name for scenario in scenarios]}

@@ -8,10 +8,11 @@ import pathlib
 REPOSITORY = pathlib.Path(__file__).resolve().parents[2]
 LAB = REPOSITORY / "tests/lab"
 
-# zero_copy: NICs that must bind in zero-copy under this kernel.
+# zero_copy: kinds of NIC that must bind in zero-copy under this kernel.
 Kernel = collections.namedtuple("Kernel", "name suite package zero_copy")
-# devices: QEMU's device of each port of the device under test. driver: what the guest loads.
-Nic = collections.namedtuple("Nic", "name devices drivers")
+# kind: what the user may ask for; it takes in the variants. devices: QEMU's device of each port of the
+# device under test. drivers: what the guest loads. copies: ports that have zero-copy under no kernel.
+Nic = collections.namedtuple("Nic", "name kind devices drivers copies", defaults=[()])
 # How a guest is emulated. argv: QEMU's. words: on the kernel's command line. root: the PCI bus above
 # the cards.
 Machine = collections.namedtuple("Machine", "name argv words root", defaults=["pcie.0"])
@@ -21,11 +22,22 @@ Scenario = collections.namedtuple("Scenario", "name about nics seconds machine p
 # them the device may send super-frames, and the driver refuses XDP.
 VIRTIO = ("virtio-net-pci,iommu_platform=on,disable-legacy=on,"
           "guest_tso4=off,guest_tso6=off,guest_ecn=off,guest_ufo=off")
+# The driver refuses XDP: an old device whose header must have a buffer of its own.
+VIRTIO_SPLIT = "virtio-net-pci,disable-modern=on,disable-legacy=off,any_layout=off"
+# Offloads left on and no control of them: the driver would refuse XDP as well, but QEMU takes them
+# from a card whose other end carries no virtio headers, which only a tap does.
+VIRTIO_UNCONTROLLED = "virtio-net-pci,iommu_platform=on,disable-legacy=on,ctrl_guest_offloads=off"
+# Each of them has one queue pair, fewer than the guest has CPUs, so that sending takes a lock. More
+# need mq=on and a netdev with queues, which only a tap has: "hubport: Invalid parameter 'queues'".
 NICS = {nic.name: nic for nic in (
-    Nic("igb", ("igb", "igb"), ("igb",)),
-    Nic("virtio", (VIRTIO, VIRTIO), ("virtio_net",)),
-    Nic("e1000e", ("e1000e", "e1000e"), ("e1000e",)),
+    Nic("igb", "igb", ("igb", "igb"), ("igb",)),
+    Nic("mixed", "igb", ("igb", "e1000e"), ("igb", "e1000e"), ("d1",)),
+    Nic("virtio", "virtio", (VIRTIO, VIRTIO), ("virtio_net",)),
+    Nic("virtio-small", "virtio", (f"{VIRTIO},mrg_rxbuf=off", VIRTIO), ("virtio_net",)),
+    Nic("virtio-split", "virtio", (VIRTIO_SPLIT, VIRTIO_UNCONTROLLED), ("virtio_net",), ("d0",)),
+    Nic("e1000e", "e1000e", ("e1000e", "e1000e"), ("e1000e",)),
 )}
+KINDS = list(dict.fromkeys(nic.kind for nic in NICS.values()))
 # Never /dev/kvm: the lab must be the same everywhere, and nested machines are not ours to start.
 MACHINES = {machine.name: machine for machine in (
     Machine("usual", ("-accel", "tcg,thread=multi", "-cpu", "max", "-smp", "2"), ""),
@@ -65,9 +77,9 @@ def parse_kernels(text, where="kernels.table"):
                              f"got {len(words)} words")
         name, suite, package, zero_copy = words
         nics = () if zero_copy == "-" else tuple(zero_copy.split(","))
-        unknown = [nic for nic in nics if nic not in NICS]
+        unknown = [nic for nic in nics if nic not in KINDS]
         if unknown:
-            raise ValueError(f"{where}:{number}: no NIC '{unknown[0]}' (of {', '.join(NICS)})")
+            raise ValueError(f"{where}:{number}: no NIC '{unknown[0]}' (of {', '.join(KINDS)})")
         if name in kernels:
             raise ValueError(f"{where}:{number}: kernel '{name}' is there already")
         kernels[name] = Kernel(name, suite, package, nics)

@@ -33,7 +33,7 @@ class Bench(Rig):
     def __init__(self, plan, say):
         self.say = say
         self.kernel, self.nic = plan["kernel"], plan["nic"]
-        self.zero_copy_expected = plan["zero_copy"]
+        self.zero_copy_ports = plan["zero_copy"]  # those of d0 and d1 that must have it
         self._plan = plan
         self._ports = plan["ports"]
         self._open = []
@@ -81,11 +81,20 @@ class Bench(Rig):
         kmod.load(self._plan, module)
 
     def tap(self, ifname):
-        return self._keep(Wire(self._owner(ifname), ifname))
+        return self.keep(Wire(self._owner(ifname), ifname))
+
+    @contextlib.contextmanager
+    def veth(self, far, near):
+        """A pair to the dut within the block, named as RIG-2 names its ends: ("s2", "d2")."""
+        self.join(self._owner(far), far, near)
+        try:
+            yield
+        finally:
+            self.dut.ip("link", "del", near)
 
     def folder(self):
         """A folder for a configuration file and a control socket."""
-        return self._keep(Folder())
+        return self.keep(Folder())
 
     def daemon(self, *flags, **options):
         """A daemon as it starts; ended with the scenario at the latest."""
@@ -138,7 +147,15 @@ class Bench(Rig):
         assert {one["copy"] for one in daemon.bound.values()} == {"zero-copy"}, daemon.stderr
         return daemon
 
-    def _keep(self, thing):
+    def virtio_feature(self, ifname, bit):
+        """Whether driver and device have agreed on a feature of virtio's."""
+        link = self.dut.link(ifname)
+        assert link["parentbus"] == "virtio", link
+        return pathlib.Path(f"/sys/bus/virtio/devices/{link['parentdev']}/features"
+                            ).read_text()[bit] == "1"
+
+    def keep(self, thing):
+        """It is closed with the scenario."""
         self._open.append(thing)
         return thing
 

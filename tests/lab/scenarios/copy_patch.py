@@ -5,13 +5,16 @@ import frames
 from daemon import program, total
 from wire import exchange
 
-NICS = ("igb", "virtio", "e1000e")
+NICS = ("igb", "virtio", "virtio-small", "e1000e")
 SECONDS = 240
-NATIVE = ("igb", "virtio")
+NATIVE = ("igb", "virtio", "virtio-small")
+MERGEABLE = 15  # VIRTIO_NET_F_MRG_RXBUF
 
 
 def run(bench):
     near, far = bench.tap("g0"), bench.tap("s0")
+    if bench.nic == "virtio-small":
+        assert [bench.virtio_feature(port, MERGEABLE) for port in ("d0", "d1")] == [False, True]
     sent = [frames.numbered(n, size) for n, size in
             enumerate(range(frames.MIN_SIZE, frames.MAX_SIZE + 1))]
     ways = [("native", ["-N", "-c"])] if bench.nic in NATIVE else []
@@ -22,6 +25,9 @@ def run(bench):
                 (attach, "copy")}, daemon.stderr
         elif bench.nic not in NATIVE:
             assert {one["attach"] for one in daemon.bound.values()} == {"skb"}, daemon.stderr
+            for port in ("d0", "d1"):
+                warnings = daemon.warnings(port)
+                assert len(warnings) == 1 and "no native XDP" in warnings[0], daemon.stderr
         exchange(near, far, sent, sent)
         exchange(far, near, sent, sent)
         final = daemon.stop()

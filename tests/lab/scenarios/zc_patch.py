@@ -5,7 +5,7 @@ import frames
 from daemon import program, total
 from wire import exchange
 
-NICS = ("igb", "virtio")
+NICS = ("igb", "virtio", "virtio-small")
 SECONDS = 180
 
 

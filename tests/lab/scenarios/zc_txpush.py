@@ -5,7 +5,7 @@ import frames
 from daemon import total
 from lab import SLOWNESS
 
-NICS = ("igb", "virtio")
+NICS = ("igb", "virtio", "virtio-small")
 SECONDS = 180
 
 
