@@ -185,7 +185,7 @@ def run(bench):
     counting = Counting(bench)
     bench.say("guest instructions a frame, bursts of 64, one CPU, poll")
     bench.say(HEAD)
-    ways = ["copy", "zero-copy"] if bench.zero_copy_expected else ["copy"]
+    ways = ["copy", "zero-copy"] if bench.zero_copy_ports else ["copy"]
     for mode in ("rxdrop", "l2fwd", "patch"):
         for copy in ways:
             count_millraced(counting, mode, copy)
