@@ -306,7 +306,7 @@ static int reload(void *context)
 	if (!err)
 		err = refresh_opener();
 	if (!err)
-		err = planner_make(conf, &plan);
+		err = planner_make(conf, &daemon->fleet, &plan);
 	if (!err)
 		err = planner_judge(plan);
 	if (!err)
@@ -342,7 +342,7 @@ static int open_all(struct daemon *daemon)
 	if (!err && !daemon->conf->keep_privileges)
 		err = opener_drop_privileges();
 	if (!err)
-		err = planner_make(daemon->conf, &daemon->plan);
+		err = planner_make(daemon->conf, NULL, &daemon->plan);
 	if (!err)
 		err = planner_judge(daemon->plan);
 	if (!err)

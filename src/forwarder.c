@@ -132,6 +132,8 @@ int forwarder_attach(const struct forwarder *forwarder, struct port *port)
 	if (!err)
 		err = opener_attach(&opts, &port->prog);
 	if (!err)
+		(void)netdev_query_queues(port->netdev.name, &port->attached);
+	if (!err)
 		err = forwarder_set_promiscuous(port, forwarder_wants_promiscuous(forwarder, port));
 	return err;
 }

@@ -14,8 +14,9 @@ struct port {
 	const struct conf_port *conf; /* borrowed */
 	struct netdev netdev;
 	struct prog prog;
-	int promiscuous_fd; /* 0 or -1: not asked for */
-	bool promiscuous;   /* by that fd, now */
+	struct netdev_queues attached; /* what the device had once the program was; 0: not told */
+	int promiscuous_fd;	       /* 0 or -1: not asked for */
+	bool promiscuous;	       /* by that fd, now */
 	/* What was said of it, once each. */
 	bool said_unexplained, said_partial, said_oversize, said_no_napi;
 };

@@ -83,7 +83,7 @@ static int check(const struct options *options, const struct conf *conf)
 	/* As a start: the control socket comes before any device. */
 	if (conf->control_socket[0])
 		control_err = control_check(conf->control_socket, conf->control_group);
-	err = planner_make(conf, &plan);
+	err = planner_make(conf, NULL, &plan);
 	if (!err)
 		err = planner_check(plan);
 	plan_free(plan);

@@ -7,15 +7,30 @@
 #include "base/log.h"
 #include "base/spelling.h"
 #include "facts.h"
+#include "plan/change.h"
 #include "xdp/netdev.h"
 
-int planner_make(const struct conf *conf, struct plan **plan)
+static void leave_out_ours(struct host_facts *host, const struct fleet *running)
+{
+	for (unsigned i = 0; i < host->devices; i++) {
+		struct netdev *device = &host->device[i];
+		struct forwarder *forwarder;
+		const struct port *port = fleet_find(running, device->ifindex, &forwarder);
+
+		if (device->present && port)
+			plan_leave_out_ours(device, &port->netdev, &port->attached);
+	}
+}
+
+int planner_make(const struct conf *conf, const struct fleet *running, struct plan **plan)
 {
 	struct host_facts host;
 	int err = facts_read(&host, conf);
 
 	if (err)
 		return err;
+	if (running)
+		leave_out_ours(&host, running);
 	err = plan_make(conf, &host, plan);
 	if (err)
 		log_error("no plan: " ERR_FORMAT, ERR_ARGS(err));
@@ -130,7 +145,7 @@ int planner_show(const struct conf *conf, FILE *out, bool json)
 	struct plan *plan;
 	int err, status = 1;
 
-	if (planner_make(conf, &plan))
+	if (planner_make(conf, NULL, &plan))
 		return status;
 	err = json ? plan_json(out, plan) : plan_text(out, plan);
 	if (err)

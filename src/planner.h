@@ -7,11 +7,13 @@
 #include <stdio.h>
 
 #include "conf/conf.h"
+#include "fleet.h"
 #include "plan/plan.h"
 
-/* Looks at the host and makes a plan; *conf must outlive it. Says nothing of what is in it. Returns 0 with
- * *plan for plan_free(), or -errno after a message. */
-int planner_make(const struct conf *conf, struct plan **plan);
+/* Looks at the host and makes a plan; *conf must outlive it. What `running` (NULL: nothing) has done to its
+ * devices is left out of account. Says nothing of what is in it. Returns 0 with *plan for plan_free(), or
+ * -errno after a message. */
+int planner_make(const struct conf *conf, const struct fleet *running, struct plan **plan);
 
 /*
  * Logs what stands against the plan, for a run: errors, absent devices among them, if there are any (for

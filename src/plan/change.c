@@ -141,6 +141,15 @@ void plan_keep_memory(struct plan_forward *after, const struct plan_forward *bef
 	after->locked_bytes = before->locked_bytes;
 }
 
+void plan_leave_out_ours(struct netdev *now, const struct netdev *before,
+			 const struct netdev_queues *attached)
+{
+	if (now->rx_queues != attached->rx || now->tx_queues != attached->tx)
+		return; /* somebody has changed them since, or taken our program off */
+	now->rx_queues = before->rx_queues;
+	now->tx_queues = before->tx_queues;
+}
+
 bool plan_shares_device(const struct plan_forward *one, const struct plan_forward *other)
 {
 	for (unsigned i = 0; i < one->ports; i++) {

@@ -25,5 +25,13 @@ int plan_port_before(const struct plan_forward *before, const struct plan_forwar
 /* The workers of `before` run on as those of `after`, with the memory they have: this is noted there. */
 void plan_keep_memory(struct plan_forward *after, const struct plan_forward *before);
 
+/*
+ * With our program on it a driver may have more queues, which it sends XDP frames on and shows like the
+ * others (virtio). They are no change of the device: if it has *now just what it had once the program was
+ * `attached`, it is made to have what it had `before`.
+ */
+void plan_leave_out_ours(struct netdev *now, const struct netdev *before,
+			 const struct netdev_queues *attached);
+
 /* True if a device is a port of both. */
 bool plan_shares_device(const struct plan_forward *one, const struct plan_forward *other);

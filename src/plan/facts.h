@@ -10,6 +10,11 @@
 #define NETDEV_NAME_SIZE 16 /* IFNAMSIZ */
 #define NETDEV_KIND_SIZE 16 /* the longest known is "openvswitch" */
 
+/* Queues of a device that are active. */
+struct netdev_queues {
+	uint32_t rx, tx;
+};
+
 /* A network device, as it was when it was looked at. */
 struct netdev {
 	bool present;		     /* else nothing below is known */

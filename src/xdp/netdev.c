@@ -141,22 +141,41 @@ static int ethtool_ioctl(int fd, const char *name, void *command)
  * query tells: IFLA_NUM_RX_QUEUES is how many were allocated. A driver without that query has
  * either one queue or tells its RX rings.
  */
-static void query_queues(int fd, struct netdev *netdev)
+static void query_queues(int fd, const char *name, struct netdev_queues *queues)
 {
 	struct ethtool_channels channels = { .cmd = ETHTOOL_GCHANNELS };
 	struct ethtool_rxnfc rings = { .cmd = ETHTOOL_GRXRINGS };
 
-	netdev->rx_queues = netdev->tx_queues = 1;
-	if (!ethtool_ioctl(fd, netdev->name, &channels)) {
-		netdev->rx_queues = channels.rx_count + channels.combined_count;
-		netdev->tx_queues = channels.tx_count + channels.combined_count;
-	} else if (!ethtool_ioctl(fd, netdev->name, &rings) && rings.data > 0) {
-		netdev->rx_queues = netdev->tx_queues = (uint32_t)rings.data;
+	*queues = (struct netdev_queues){ 1, 1 };
+	if (!ethtool_ioctl(fd, name, &channels)) {
+		queues->rx = channels.rx_count + channels.combined_count;
+		queues->tx = channels.tx_count + channels.combined_count;
+	} else if (!ethtool_ioctl(fd, name, &rings) && rings.data > 0) {
+		queues->rx = queues->tx = (uint32_t)rings.data;
 	}
-	if (!netdev->rx_queues)
-		netdev->rx_queues = 1;
-	if (!netdev->tx_queues)
-		netdev->tx_queues = 1;
+	if (!queues->rx)
+		queues->rx = 1;
+	if (!queues->tx)
+		queues->tx = 1;
+}
+
+/* Any socket takes the ioctls; this kind is needed anyway, so that a sandbox need not allow another. */
+static int ioctl_socket(void)
+{
+	int fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE);
+
+	return fd < 0 ? -errno : fd;
+}
+
+int netdev_query_queues(const char *name, struct netdev_queues *queues)
+{
+	int fd = ioctl_socket();
+
+	if (fd < 0)
+		return fd;
+	query_queues(fd, name, queues);
+	close(fd);
+	return 0;
 }
 
 /* More than the kernel has had for years; one that has more yet is told nothing about. */
@@ -296,18 +315,19 @@ int netdev_query(const char *name, struct netdev *netdev)
 {
 	const struct link_request request = { .name = name };
 	struct ethtool_drvinfo driver = { .cmd = ETHTOOL_GDRVINFO };
+	struct netdev_queues queues;
 	int err, fd;
 
 	*netdev = (struct netdev){ 0 };
 	err = ask_link(&request, parse_link, netdev);
 	if (err)
 		return err;
-	/* Any socket takes the ioctls; this kind is needed anyway, so that a sandbox need not allow
-	 * another. */
-	fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE);
+	fd = ioctl_socket();
 	if (fd < 0)
-		return -errno;
-	query_queues(fd, netdev);
+		return fd;
+	query_queues(fd, netdev->name, &queues);
+	netdev->rx_queues = queues.rx;
+	netdev->tx_queues = queues.tx;
 	query_vlan_offload(fd, netdev);
 	if (!ethtool_ioctl(fd, netdev->name, &driver))
 		snprintf(netdev->driver, sizeof(netdev->driver), "%s", driver.driver);

@@ -15,6 +15,9 @@
  */
 int netdev_query(const char *name, struct netdev *netdev);
 
+/* How many queues a device has now, by the kernel's own name for it; as netdev_query(). */
+int netdev_query_queues(const char *name, struct netdev_queues *queues);
+
 /*
  * Writes the name of a veth's other end, in whichever network namespace that is: one of another than
  * the caller's is told only to who has CAP_NET_ADMIN there. Any thread. Returns 0; -ENOENT for a device

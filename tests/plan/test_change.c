@@ -387,9 +387,34 @@ static void a_device_of_both_is_found_by_its_number(void **state)
 	plan_free(one.plan);
 }
 
+static void queues_that_our_program_brought_are_no_change(void **state)
+{
+	static const struct {
+		struct netdev_queues now, before, attached, want;
+	} rows[] = {
+		{ { 6, 6 }, { 4, 4 }, { 6, 6 }, { 4, 4 } }, /* virtio with 2 CPUs */
+		{ { 4, 4 }, { 4, 4 }, { 4, 4 }, { 4, 4 } }, /* most drivers */
+		{ { 4, 4 }, { 4, 4 }, { 6, 6 }, { 4, 4 } }, /* the program was taken off */
+		{ { 8, 6 }, { 4, 4 }, { 6, 6 }, { 8, 6 } }, /* changed by hand */
+		{ { 4, 4 }, { 2, 2 }, { 0, 0 }, { 4, 4 } }, /* not told */
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		struct netdev now = { .rx_queues = rows[i].now.rx, .tx_queues = rows[i].now.tx };
+		const struct netdev before = { .rx_queues = rows[i].before.rx,
+					       .tx_queues = rows[i].before.tx };
+
+		plan_leave_out_ours(&now, &before, &rows[i].attached);
+		assert_int_equal(now.rx_queues, rows[i].want.rx);
+		assert_int_equal(now.tx_queues, rows[i].want.tx);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(queues_that_our_program_brought_are_no_change),
 		cmocka_unit_test(what_an_edit_takes),
 		cmocka_unit_test(ports_that_only_receive_come_and_go),
 		cmocka_unit_test(ports_that_send_do_not_come_and_go),
