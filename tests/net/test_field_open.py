@@ -110,6 +110,23 @@ def test_what_the_driver_has_not_is_refused_by_name(rig1, millraced, kind, flags
     assert rig.dut.attached() == {}
 
 
+def test_what_stands_on_a_port_is_named_and_has_its_frames_back(rig1, tap, millraced, attach):
+    """Field case 55: a macvlan above the port gets nothing meanwhile, which one warning says."""
+    rig = rig1()
+    mac = stack(rig, "macvlan", "d0", "x0")
+    wire, above = tap(rig.gen, "g0"), tap(rig.dut, "x0")
+    sent = [frames.numbered(n, dst=mac) for n in range(50)]
+    daemon = millraced(rig.dut, "-l", "-i", "d0", attach=attach)
+    assert len(daemon.warnings("d0: x0 stands on it")) == 1, daemon.stderr
+    exchange(wire, wire, sent, [frames.swapped(frame) for frame in sent])
+    assert above.drain() == []
+    daemon.stop()
+    exchange(wire, above, sent, sent)
+    daemon = millraced(rig.dut, "-t", "-i", "d0", "-C", 1, attach=attach)
+    daemon.ended(10 * SLOWNESS)
+    assert not daemon.warnings("stands on it"), daemon.stderr
+
+
 @pytest.fixture
 def tun(closing):
     """A tun device in the dut: whole IP packets, no Ethernet header. Read and written as a file."""
