@@ -48,8 +48,9 @@ MACHINES = {machine.name: machine for machine in (
     Machine("counted", ("-accel", "tcg,thread=single", "-icount", "shift=0", "-cpu",
                         "max,-erms,-fsrm", "-smp", "1"), "tsc=reliable"),
     # Two nodes of two cores of two threads, the cards on the second. "max" is an AMD without what
-    # tells kernels of threads. The nodes' memory is all there is: MEMORY_MIB together.
-    Machine("numa", ("-accel", "tcg,thread=multi", "-cpu", "Nehalem", "-smp",
+    # tells kernels of threads. Without rdrand there are no random numbers yet when Python starts, and
+    # it gives up. The nodes' memory is all there is: MEMORY_MIB together.
+    Machine("numa", ("-accel", "tcg,thread=multi", "-cpu", "Nehalem,+rdrand", "-smp",
                      "8,sockets=2,cores=2,threads=2",
                      "-object", "memory-backend-ram,id=memory0,size=512M",
                      "-object", "memory-backend-ram,id=memory1,size=512M",

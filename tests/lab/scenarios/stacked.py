@@ -19,11 +19,13 @@ def added(bench, name, *how):
     bench.dut.ip("link", "add", *how)
     try:
         bench.dut.link_up(name)
-        wait_until(lambda: bench.dut.link(name)["operstate"] in ("UP", "UNKNOWN"), 10 * SLOWNESS,
-                   f"{name} up")
         yield
     finally:
         bench.dut.ip("link", "del", name)
+
+
+def wait_up(bench, name):
+    wait_until(lambda: bench.dut.link(name)["operstate"] == "UP", 10 * SLOWNESS, f"{name} up")
 
 
 def one_line(bench, *flags):
@@ -42,7 +44,7 @@ def bond(bench):
             bench.dut.link_down(port)
             bench.dut.ip("link", "set", port, "master", "bond0")
         bench.wait_links()
-        wait_until(lambda: bench.dut.link("bond0")["operstate"] == "UP", 10 * SLOWNESS, "bond0 up")
+        wait_up(bench, "bond0")
         for flags in (["-r"], ["-l", "-S"]):
             said = one_line(bench, *flags, "-i", "bond0")
             assert "bond0: a bond receives through its members" in said, said
@@ -67,6 +69,7 @@ def vlan_device(bench):
     sent = [frames.numbered(size, size) for size in range(60, 1514, 7)]
     tagged = [frames.tagged(frame, *TAG) for frame in sent]
     with added(bench, "v0", "link", "d0", "name", "v0", "type", "vlan", "id", 100):
+        wait_up(bench, "v0")
         daemon = bench.millraced("-l", "-p", "-i", "v0", "-i", "d1")
         assert {one["attach"] for (name, _), one in daemon.bound.items() if name == "v0"} == {"skb"}
         exchange(near, far, tagged, sent)
@@ -81,6 +84,7 @@ def on_top(bench, kind, *how):
     near, far = bench.tap("g0"), bench.tap("s0")
     sent = [frames.tagged(frames.numbered(size, size), *TAG) for size in range(60, 1500, 17)]
     with added(bench, "t0", "link", "d0", "name", "t0", "type", kind, *how):
+        wait_up(bench, "t0")
         daemon = bench.millraced("-l", "-p", "-q", "all", "-i", "d0", "-i", "d1")
         assert len(daemon.warnings("d0: t0 stands on it")) == 1, daemon.stderr
         exchange(near, far, sent, sent)
