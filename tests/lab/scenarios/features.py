@@ -51,8 +51,8 @@ def run(bench):
         return
     # In one line, whether copy was asked for or is what is left.
     for flags in (["-c"], []):
-        said = bench.refused("-l", "-i", "d0", attach, "-F", *flags).split("\n")
+        said = bench.refused("-l", "-q", "all", "-i", "d0", attach, "-F", *flags).split("\n")
         assert len(said) == 1 and "multi-buffer" in said[0] and "-F" in said[0], said
     if attach == "-N":
-        said = bench.refused("-l", "-i", "d0", attach, "-F", "-z").split("\n")
+        said = bench.refused("-l", "-q", "all", "-i", "d0", attach, "-F", "-z").split("\n")
         assert len(said) == 1 and "no zero-copy with multi-buffer" in said[0], said
