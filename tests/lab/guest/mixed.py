@@ -12,6 +12,7 @@ import pathlib
 import appliance
 import frames
 import sockets
+from bench import Skip
 from control import millracectl
 from daemon import MILLRACED, program, total
 from wire import exchange
@@ -36,8 +37,20 @@ def planned(bench, path):
     return json.loads(said)["messages"]
 
 
+def told_by_kernel(bench):
+    """Whether this kernel tells of its AF_XDP sockets; that of Debian 12 does not."""
+    try:
+        bench.load("xsk_diag")
+    except Skip as why:
+        print(f"   {why}", flush=True)
+        return False
+    return True
+
+
 def check_registrations(bench, daemon, ports):
     """The kernel's own account of the sockets is what the lines at start say."""
+    if not told_by_kernel(bench):
+        return
     name = {bench.dut.link(port)["ifindex"]: port for port in ports}
     found = sockets.bound(bench.dut)
     assert {(name[one.ifindex], one.queue): one.zero_copy for one in found} == {
@@ -51,7 +64,7 @@ def check_registrations(bench, daemon, ports):
         kinds = {one.zero_copy for one in mine}
         assert len({one.umem for one in mine}) == len(kinds), f"not one UMEM a kind: {mine}"
         assert len({one.bytes for one in mine}) == 1, f"not the same memory: {mine}"
-    return found
+    print("\n".join(f"   {one}" for one in found), flush=True)
 
 
 def check_status(daemon, sock):
@@ -80,9 +93,8 @@ def check(bench, other, driver, near, far):
             expected}, daemon.stderr
         assert {said["copy"] for (port, _), said in daemon.bound.items() if port == other} == {
             "copy"}, daemon.stderr
-        found = check_registrations(bench, daemon, ports)
+        check_registrations(bench, daemon, ports)
         check_status(daemon, conf.sock)
-        print("\n".join(f"   {one}" for one in found), flush=True)
         exchange(near, far, SENT, SENT, window=32)
         exchange(far, near, SENT, SENT, window=32)
         check_flows(near, far)
@@ -95,4 +107,5 @@ def check(bench, other, driver, near, far):
         assert all(one["rx_packets"] for one in queues), f"a queue had no traffic: {queues}"
         assert {one["zero_copy"] for one in queues} == {expected == "zero-copy"}
         yield daemon
-    assert sockets.bound(bench.dut) == [], "a socket is left"
+    if told_by_kernel(bench):
+        assert sockets.bound(bench.dut) == [], "a socket is left"

@@ -9,7 +9,6 @@ SECONDS = 240
 
 def run(bench):
     near, far = bench.tap("g0"), bench.tap("s0")
-    bench.load("xsk_diag")
     for daemon in mixed.check(bench, "d1", "e1000e", near, far):
         assert {said["attach"] for (port, _), said in daemon.bound.items() if port == "d1"} == {
             "skb"}, daemon.stderr

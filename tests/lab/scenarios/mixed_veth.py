@@ -8,7 +8,6 @@ SECONDS = 240
 
 
 def run(bench):
-    bench.load("xsk_diag")
     bench.load("veth")
     near = bench.tap("g0")
     with bench.veth("s2", "d2"):
