@@ -109,11 +109,12 @@ struct worker {
 	uint64_t done_pending; /* ... and how many were, then */
 	unsigned retries;      /* seconds to wait for them */
 	bool gave_up;	       /* they did not come. Read by the daemon after the end. */
-	uint32_t first_frame;  /* of its own, in the umem */
-	unsigned number;       /* the queue number it serves */
-	unsigned cpu;	       /* it is pinned to */
-	int tid;	       /* the kernel's number of its thread; 0: not running yet */
-	int wake_fd;	       /* eventfd; written to end a sleep. Owned. */
+	uint64_t unbalanced;  /* frames that were in no ring or in two when its ports were closed */
+	uint32_t first_frame; /* of its own, in the umem */
+	unsigned number;      /* the queue number it serves */
+	unsigned cpu;	      /* it is pinned to */
+	int tid;	      /* the kernel's number of its thread; 0: not running yet */
+	int wake_fd;	      /* eventfd; written to end a sleep. Owned. */
 	int done_fd; /* eventfd of the daemon; written once a finite job is done or given up */
 	GROUP_END(cold);
 
@@ -292,7 +293,8 @@ int worker_read(struct worker *worker, struct worker_counts *counts, uint64_t de
 void worker_close_port(struct worker *worker, unsigned port);
 
 /* Walks the ledger of a worker whose ports are all closed: how many frames are not exactly once in
- * the pool. 0 is right. All of them if there is no memory for the walk. Main thread. */
+ * the pool, or were missing (doubled) on the rings before, which closing puts right. 0 is right. All of
+ * them if there is no memory for the walk. Main thread. */
 uint64_t worker_audit(const struct worker *worker);
 
 /* The counts of a worker whose thread has ended, taken now. Main thread. */

@@ -173,6 +173,28 @@ static void a_frame_in_two_places_fails_the_audit(void **state)
 	rig_close(rig);
 }
 
+static void a_frame_that_is_forgotten_fails_the_audit_though_the_ledger_finds_it(void **state)
+{
+	struct rig *rig = rig_open(1);
+	struct queue *queue = &rig->worker->queue[0];
+	uint8_t bytes[60] = { 0 };
+	struct worker_counts counts;
+	struct ring_cursor rx;
+
+	(void)state;
+	fake_receive(rig->socket[0], bytes, sizeof(bytes));
+	assert_int_equal(ring_ready(&queue->rx, 1), 1);
+	rx = ring_peek(&queue->rx);
+	(void)cursor_desc(&rx); /* and given to nobody */
+	ring_release(&queue->rx, &rx);
+	worker_close_port(rig->worker, 0);
+	worker_count(rig->worker, &counts);
+	assert_int_equal(counts.pool, counts.total);
+	assert_int_equal(worker_audit(rig->worker), 1);
+	rig->worker->unbalanced = 0;
+	rig_close(rig);
+}
+
 static void a_leaked_frame_shows_in_the_balance(void **state)
 {
 	struct rig *rig = rig_open(1);
@@ -691,6 +713,8 @@ int main(void)
 		cmocka_unit_test(one_pass_reaps_at_most_two_batches),
 		cmocka_unit_test(frames_left_anywhere_come_back_at_close),
 		cmocka_unit_test(a_frame_in_two_places_fails_the_audit),
+		cmocka_unit_test(
+			a_frame_that_is_forgotten_fails_the_audit_though_the_ledger_finds_it),
 		cmocka_unit_test(a_leaked_frame_shows_in_the_balance),
 		cmocka_unit_test(a_refused_bind_leaves_no_trace),
 		cmocka_unit_test(an_idle_worker_sleeps_long_and_asks_for_input_only),
