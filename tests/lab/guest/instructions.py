@@ -8,6 +8,7 @@ what it does is in its account, and not in that of whoever it interrupts.
 
 import ctypes
 import mmap
+import os
 import pathlib
 import sys
 import time
@@ -15,9 +16,19 @@ import time
 # The loop's two instructions, `dec %rdi` and `jnz`, as a function of how often.
 LOOP = bytes.fromhex("48ffcf" "75fb" "c3")
 PASSES = 20_000_000
-# Timer ticks fall into the loop as well: about 5,000 instructions in 4,000,000.
-TOLERANCE = 0.01
+# Timer ticks fall into the loop as well, about 10,000 instructions in 4,000,000, and the reading itself.
+TOLERANCE = 0.03
 SET_THREADED = "import sys; open(f'/sys/class/net/{sys.argv[1]}/threaded', 'w').write('1')"
+
+
+class Undisturbed:
+    """Within the block this thread runs whenever it does not sleep, but for hard interrupts."""
+
+    def __enter__(self):
+        os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(1))
+
+    def __exit__(self, *_):
+        os.sched_setscheduler(0, os.SCHED_OTHER, os.sched_param(0))
 
 
 def of_task(path):
@@ -41,11 +52,12 @@ def measured_loop():
         code.write(LOOP)
         place = ctypes.c_char.from_buffer(code)
         loop = ctypes.CFUNCTYPE(None, ctypes.c_uint64)(ctypes.addressof(place))
-        task = _own()
-        clock = time.monotonic_ns()
-        loop(PASSES)
-        clock = time.monotonic_ns() - clock
-        task = _own() - task
+        with Undisturbed():
+            task = _own()
+            clock = time.monotonic_ns()
+            loop(PASSES)
+            clock = time.monotonic_ns() - clock
+            task = _own() - task
         del loop, place
     return clock, task, 2 * PASSES
 

@@ -50,16 +50,6 @@ XDPSOCK = pathlib.Path("/millrace/build/xdpsock")
 HEAD = f"{'':10}{'mode':8}{'copy':10}{'size':>5}{'program':>9}{'driver':>9}{'sum':>9}{'interrupts':>12}"
 
 
-class Undisturbed:
-    """Within the block this thread runs whenever it does not sleep, but for hard interrupts."""
-
-    def __enter__(self):
-        os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(1))
-
-    def __exit__(self, *_):
-        os.sched_setscheduler(0, os.SCHED_OTHER, os.sched_param(0))
-
-
 class Counting:
     def __init__(self, bench):
         self.bench = bench
@@ -76,15 +66,16 @@ class Counting:
         """
         now, got = memory.Memory(pid), []
         before, due = self._read(pid), now.produced("rx")
-        with Undisturbed():
+        with instructions.Undisturbed():
             for start in range(0, COUNT, BURST):
                 for frame in sent[start:start + BURST]:
                     assert self.near.send(frame), "the far card takes no frame"
                 due += BURST
-                if not sleeps:
+                if sleeps:
+                    wait_until(lambda: now.produced("rx") == due, 2 * SLOWNESS, "a burst came in",
+                               step=STEP_SECONDS)
+                else:
                     os.kill(pid, signal.SIGCONT)
-                wait_until(lambda: now.produced("rx") == due, 2 * SLOWNESS, "a burst came in",
-                           step=STEP_SECONDS)
                 if receiver:
                     got += receiver.frames(BURST, 5.0)
                 if not sleeps:
@@ -163,19 +154,23 @@ class Xdpsock:
 
 
 def count_xdpsock(counting, mode, copy):
-    bench, dut = counting.bench, counting.bench.dut
+    bench = counting.bench
+
+    def attached():
+        return "xdp" in bench.dut.link("d0")
+
     with Xdpsock(bench, mode, copy) as run:
-        wait_until(lambda: dut.attached() or not run.running, 10 * SLOWNESS, "xdpsock's program")
+        wait_until(lambda: attached() or not run.running, 10 * SLOWNESS, "xdpsock's program")
         time.sleep(1)
         bench.wait_links()
         run.pause()
         for size in SIZES:
             counting.tell("xdpsock", mode, copy, size, counting.cost(
                 run.pid, *counting.traffic(mode, size), sleeps=run.sleeps))
-        received = run.received(counting.near, frames.numbered(0))
+        received = run.received(counting.near, frames.numbered(0, dst=bench.macs["d0"]))
     # The frame that ended it is among them or not.
     assert received - COUNT * len(SIZES) in (0, 1), f"xdpsock received {received}"
-    wait_until(lambda: dut.attached() == {}, 10 * SLOWNESS, "xdpsock's program is gone")
+    wait_until(lambda: not attached(), 10 * SLOWNESS, "xdpsock's program is gone")
     counting.near.drain()
 
 
