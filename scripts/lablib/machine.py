@@ -14,8 +14,8 @@ import time
 from . import image, tables
 
 MEMORY_MIB = 1024
-# To user space, on a machine that does other things too; 5 to 8 s on one that does not.
-BOOT_SECONDS = 120
+# To user space, on a machine that does other things too; 6 to 12 s on one that does not.
+BOOT_SECONDS = 60
 TAIL_LINES, TAIL_COLUMNS = 25, 300
 
 # The far ends: the kernel's own stack takes them, so they need none of what zero-copy needs. Once its
