@@ -119,13 +119,18 @@ class Namespace:
         return self.link(ifname)["promiscuity"]
 
     def attached(self):
-        """{interface: program id} of the XDP programs attached here, by rtnetlink and bpftool."""
-        by_link = {name: link["xdp"]["prog"]["id"] for name, link in self.links().items()
-                   if "xdp" in link}
-        shown = json.loads(self.run("bpftool", "-j", "net", "show"))[0]["xdp"]
-        by_bpftool = {entry["devname"]: entry["id"] for entry in shown}
-        assert by_link == by_bpftool
-        return by_link
+        """{interface: program id} of the XDP programs attached here, by rtnetlink and bpftool.
+
+        They are asked one after the other, and a program may come or go between.
+        """
+        for _ in range(5):
+            by_link = {name: link["xdp"]["prog"]["id"] for name, link in self.links().items()
+                       if "xdp" in link}
+            shown = json.loads(self.run("bpftool", "-j", "net", "show"))[0]["xdp"]
+            by_bpftool = {entry["devname"]: entry["id"] for entry in shown}
+            if by_link == by_bpftool:
+                return by_link
+        raise AssertionError(f"ip link has {by_link}, bpftool {by_bpftool}")
 
     def ethtool_set(self, ifname, *features):
         self.run("ethtool", "-K", ifname, *features)
