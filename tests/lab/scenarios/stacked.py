@@ -6,7 +6,7 @@ import contextlib
 import frames
 from daemon import program, total
 from lab import SLOWNESS, wait_until
-from wire import Wire, exchange
+from wire import WINDOW, Wire, exchange
 
 NICS = ("igb", "virtio", "e1000e")
 SECONDS = 240
@@ -63,6 +63,20 @@ def bond(bench):
     bench.wait_links()
 
 
+def carried(sender, receiver, sent, wanted):
+    """Everything comes, unchanged and once, in any order.
+
+    In bursts into an igb that its own stack serves QEMU delivers, now and then, a frame just before
+    those that it had queued.
+    """
+    for start in range(0, len(sent), WINDOW):
+        part = wanted[start:start + WINDOW]
+        sender.send_all(sent[start:start + WINDOW])
+        got = receiver.frames(len(part), 5.0)
+        assert sorted(got) == sorted(part), f"{len(got)} frames of {len(part)}, or not the same ones"
+    assert receiver.drain() == [], "a frame nobody sent"
+
+
 def vlan_device(bench):
     """A VLAN device forwards what has its tag, which is gone within and there again outside."""
     near, far = bench.tap("g0"), bench.tap("s0")
@@ -72,8 +86,8 @@ def vlan_device(bench):
         wait_up(bench, "v0")
         daemon = bench.millraced("-l", "-p", "-i", "v0", "-i", "d1")
         assert {one["attach"] for (name, _), one in daemon.bound.items() if name == "v0"} == {"skb"}
-        exchange(near, far, tagged, sent)
-        exchange(far, near, sent, tagged)
+        carried(near, far, tagged, sent)
+        carried(far, near, sent, tagged)
         final = daemon.stop()
         assert total(final, "rx_packets", "v0") == total(final, "tx_packets", "v0") == len(sent)
         assert bench.dut.promiscuity("d0") == 0, "the card below is promiscuous still"
