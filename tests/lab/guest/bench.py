@@ -13,9 +13,9 @@ import re
 
 import kmod
 from control import Folder
-from daemon import Daemon
+from daemon import Daemon, program, total
 from lab import SLOWNESS, Rig, run, wait_until
-from wire import Wire
+from wire import Wire, exchange
 
 LINK_SECONDS = 4  # igb takes its link down and up when a program is attached
 
@@ -158,6 +158,15 @@ class Bench(Rig):
         """It is closed with the scenario."""
         self._open.append(thing)
         return thing
+
+    def patches_both_ways(self, daemon, near, far, sent):
+        """The same frames go each way, once, unchanged, in order; then it is stopped, and counted them."""
+        exchange(near, far, sent, sent)
+        exchange(far, near, sent, sent)
+        final = daemon.stop()
+        for rx, tx in (("d0", "d1"), ("d1", "d0")):
+            assert total(final, "rx_packets", rx) == total(final, "tx_packets", tx) == len(sent)
+            assert program(final, rx)["seen"] == len(sent)
 
     def check_left_nothing(self):
         """A scenario ends its daemons itself, so that each had its audit."""

@@ -2,8 +2,6 @@
 """Copy mode between two cards, natively where the driver can, and skb: every size, both ways."""
 
 import frames
-from daemon import program, total
-from wire import exchange
 
 NICS = ("igb", "virtio", "virtio-small", "e1000e")
 SECONDS = 240
@@ -28,9 +26,4 @@ def run(bench):
             for port in ("d0", "d1"):
                 warnings = daemon.warnings(port)
                 assert len(warnings) == 1 and "no native XDP" in warnings[0], daemon.stderr
-        exchange(near, far, sent, sent)
-        exchange(far, near, sent, sent)
-        final = daemon.stop()
-        for rx, tx in (("d0", "d1"), ("d1", "d0")):
-            assert total(final, "rx_packets", rx) == total(final, "tx_packets", tx) == len(sent)
-            assert program(final, rx)["seen"] == len(sent)
+        bench.patches_both_ways(daemon, near, far, sent)
