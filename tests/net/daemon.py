@@ -4,6 +4,7 @@ Every stop ends with the audit: balance 0 for every worker in every line, nothin
 program, and in the final line (printed after the ledger walk) every frame back in its pool.
 """
 
+import contextlib
 import json
 import os
 import pathlib
@@ -187,6 +188,21 @@ class Daemon:
             check_balance(record)
         check_final(records[-1])
         return records[-1]
+
+
+@contextlib.contextmanager
+def stopped(pid):
+    """The process does nothing meanwhile. kill() returns while its threads still run on other CPUs."""
+    def stands():
+        stats = [(one / "stat").read_text() for one in pathlib.Path(f"/proc/{pid}/task").iterdir()]
+        return all(stat.rpartition(")")[2].split()[0] == "T" for stat in stats)
+
+    os.kill(pid, signal.SIGSTOP)
+    try:
+        wait_until(stands, 5 * SLOWNESS, "every thread stopped", step=0.001)
+        yield
+    finally:
+        os.kill(pid, signal.SIGCONT)
 
 
 def check_balance(record):

@@ -11,7 +11,7 @@ import time
 
 import frames
 import pytest
-from daemon import total
+from daemon import stopped, total
 from lab import SLOWNESS, wait_until
 from refuse import refusing
 from wire import exchange
@@ -211,12 +211,9 @@ def test_helper_that_hangs_delays_the_end_by_no_more_than_a_moment(rig2, millrac
     rig = rig2()
     daemon = millraced(rig.dut, *PATCH)
     helper = helper_of(daemon)
-    os.kill(helper, signal.SIGSTOP)
-    try:
+    with stopped(helper):
         daemon.send(signal.SIGTERM)
         assert daemon.process.wait(5 * SLOWNESS) == 0
-    finally:
-        os.kill(helper, signal.SIGCONT)
     nothing_is_left(rig, helper)
     daemon.wait(5)
     assert daemon.warnings(f"pid {helper}, takes longer"), daemon.stderr

@@ -10,7 +10,7 @@ import subprocess
 import time
 
 import pytest
-from daemon import MILLRACED, READY
+from daemon import MILLRACED, READY, stopped
 from lab import SLOWNESS
 
 
@@ -74,9 +74,8 @@ def test_reports_missed_while_stopped_do_not_come_in_a_burst(rig1, millraced):
     rig = rig1()
     daemon = millraced(rig.dut, "-i", "d0")
     daemon.next_record()
-    daemon.send(signal.SIGSTOP)
-    time.sleep(4)
-    daemon.send(signal.SIGCONT)
+    with stopped(daemon.pid):
+        time.sleep(4)
     time.sleep(1.5)
     daemon.stop()
     times = [record["seconds"] for record in daemon.records[:-1]]

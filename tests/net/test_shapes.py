@@ -2,11 +2,9 @@
 (-M), without need_wakeup (-m), busy-polled (-B), and all of them together. Byte for byte, native and skb.
 """
 
-import signal
-
 import frames
 import pytest
-from daemon import explained, program, total
+from daemon import explained, program, stopped, total
 from wire import exchange
 
 JUMBO = 9000
@@ -183,10 +181,9 @@ def test_a_burst_of_jumbos_larger_than_the_rings_is_counted_to_the_packet(rig2, 
     daemon = millraced(rig.dut, "-l", "-i", "d0", "-i", "d1", "-F", "-f", 2048, "--ring-size=64",
                        attach=attach)
     sent = [frames.numbered(n, 1000 + 37 * n % 8000) for n in range(3000)]
-    daemon.send(signal.SIGSTOP)  # so that they meet full rings
-    for frame in sent[:300]:
-        near.send(frame)
-    daemon.send(signal.SIGCONT)
+    with stopped(daemon.pid):  # so that they meet full rings
+        for frame in sent[:300]:
+            near.send(frame)
     for frame in sent[300:]:
         near.send(frame)
     got = far.drain()

@@ -4,11 +4,10 @@ After the flood the fill ring is full again (>= 90 %) and nothing is lost. Recor
 second, so the flood is stopped 150 ms before one is due: that record shows the ring then.
 """
 
-import signal
 import time
 
 import pytest
-from daemon import explained, program, total
+from daemon import explained, program, stopped, total
 
 RING = 2048
 STOCK = RING + 64  # what is out for receiving: the RX ring and a batch
@@ -16,9 +15,8 @@ STOCK = RING + 64  # what is out for receiving: the RX ring and a batch
 
 def stop_and_go(daemon, seconds):
     for _ in range(seconds):
-        daemon.send(signal.SIGSTOP)
-        time.sleep(0.2)
-        daemon.send(signal.SIGCONT)
+        with stopped(daemon.pid):
+            time.sleep(0.2)
         time.sleep(0.8)
 
 

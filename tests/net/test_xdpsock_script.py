@@ -15,7 +15,7 @@ import time
 
 import frames
 import pytest
-from daemon import MILLRACED
+from daemon import MILLRACED, stopped
 from lab import SLOWNESS, wait_until
 
 # %-14.0f and %-14lu: the number, padded to 14; a longer one stands alone.
@@ -407,11 +407,8 @@ def test_extra_rows_name_what_the_kernel_dropped(rig1, tap, script):
     wire = tap(rig.gen, "g0")
     run = script(rig.dut, "-r -i d0 -N -c -x -d 3")
     run.wait_running()
-    run.process.send_signal(signal.SIGSTOP)
-    try:
+    with stopped(run.process.pid):
         wire.send_all(frames.numbered(n) for n in range(3000))
-    finally:
-        run.process.send_signal(signal.SIGCONT)
     rows = Parser(run.end(3)).reports()[-1].sockets[0].rows
     assert rows["rx queue full"][1] >= 3000 - 2048 - 64
     assert rows["rx"][1] + rows["rx queue full"][1] + rows["rx dropped"][1] == 3000
