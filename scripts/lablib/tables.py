@@ -16,7 +16,8 @@ Nic = collections.namedtuple("Nic", "name kind devices drivers copies", defaults
 # How a guest is emulated. argv: QEMU's. words: on the kernel's command line. root: the PCI bus above
 # the cards.
 Machine = collections.namedtuple("Machine", "name argv words root", defaults=["pcie.0"])
-Scenario = collections.namedtuple("Scenario", "name about nics seconds machine path")
+# zero_copy: it is about that, so it says nothing where the card binds none.
+Scenario = collections.namedtuple("Scenario", "name about nics seconds machine zero_copy path")
 
 # iommu_platform: the driver maps for DMA, which is what a buffer pool needs. The offloads off: with
 # them the device may send super-frames, and the driver refuses XDP.
@@ -90,15 +91,16 @@ def parse_kernels(text, where="kernels.table"):
 def parse_scenario(text, path):
     """What a scenario file says of itself, without running it.
 
-    The first line of its docstring, NICS (the NICs it is for), SECONDS (its limit under emulation)
-    and MACHINE (where it is not the usual one) are all that is looked at.
+    The first line of its docstring, NICS (the NICs it is for), SECONDS (its limit under emulation),
+    MACHINE (where it is not the usual one) and ZERO_COPY (True where it is about that) are all that
+    is looked at.
     """
     tree = ast.parse(text, str(path))
-    constants = {"MACHINE": "usual"}
+    constants = {"MACHINE": "usual", "ZERO_COPY": False}
     for node in tree.body:
         if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
             name = node.targets[0].id
-            if name in ("NICS", "SECONDS", "MACHINE"):
+            if name in ("NICS", "SECONDS", "MACHINE", "ZERO_COPY"):
                 constants[name] = ast.literal_eval(node.value)
     about = (ast.get_docstring(tree) or "").split("\n")[0]
     missing = [name for name in ("NICS", "SECONDS") if name not in constants]
@@ -112,7 +114,7 @@ def parse_scenario(text, path):
         raise ValueError(f"{path.name}: no machine '{constants['MACHINE']}' "
                          f"(of {', '.join(MACHINES)})")
     return Scenario(path.stem, about, tuple(constants["NICS"]), constants["SECONDS"],
-                    constants["MACHINE"], path)
+                    constants["MACHINE"], constants["ZERO_COPY"], path)
 
 
 def kernels():
@@ -124,6 +126,13 @@ def scenarios():
     found = [parse_scenario(path.read_text(), path)
              for path in sorted((LAB / "scenarios").glob("*.py"))]
     return {scenario.name: scenario for scenario in found}
+
+
+def unfit(scenario, row, nic):
+    """Why a scenario can say nothing here; None: it can."""
+    if scenario.zero_copy and nic.kind not in row.zero_copy:
+        return f"{nic.kind} binds no zero-copy under this kernel; zc_refused is about that"
+    return None
 
 
 def in_all(scenario, row, nic):

@@ -9,6 +9,7 @@ from daemon import total
 
 NICS = ("igb", "virtio")
 SECONDS = 120
+ZERO_COPY = True
 FLOWS, EACH = 64, 30
 
 

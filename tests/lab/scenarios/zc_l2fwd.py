@@ -7,6 +7,7 @@ from wire import exchange
 
 NICS = ("igb", "virtio")
 SECONDS = 180
+ZERO_COPY = True
 
 
 def run(bench):

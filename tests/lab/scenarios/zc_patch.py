@@ -5,6 +5,7 @@ import frames
 
 NICS = ("igb", "virtio", "virtio-small")
 SECONDS = 180
+ZERO_COPY = True
 
 
 def run(bench):

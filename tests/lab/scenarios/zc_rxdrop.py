@@ -6,6 +6,7 @@ from daemon import explained, program, total
 
 NICS = ("igb", "virtio")
 SECONDS = 120
+ZERO_COPY = True
 COUNT = 20000
 
 

@@ -10,6 +10,7 @@ from wire import exchange
 
 NICS = ("igb", "virtio")
 SECONDS = 240
+ZERO_COPY = True
 MUST = (["-f", "2048"], ["-m"], ["-b", "1"], ["-b", "256"], ["--ring-size=64"], ["-M"])
 MAY = (["-F"], ["-u", "-f", "3000"])
 

@@ -9,6 +9,7 @@ from wire import Stream
 
 NICS = ("igb", "virtio")
 SECONDS = 120
+ZERO_COPY = True
 
 
 def run(bench):

@@ -7,6 +7,7 @@ from lab import SLOWNESS
 
 NICS = ("igb", "virtio", "virtio-small")
 SECONDS = 180
+ZERO_COPY = True
 
 
 def push(bench, wire, count, *flags):

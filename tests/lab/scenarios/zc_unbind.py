@@ -9,6 +9,7 @@ from wire import Stream, exchange
 
 NICS = ("igb", "virtio")
 SECONDS = 180
+ZERO_COPY = True
 
 
 def run(bench):

@@ -7,6 +7,7 @@ from wire import exchange
 
 NICS = ("igb", "virtio")
 SECONDS = 120
+ZERO_COPY = True
 TAGS = ([(frames.VLAN, 100)], [(frames.VLAN, 0xFFFE)], [(frames.QINQ, 200), (frames.VLAN, 100)])
 
 
