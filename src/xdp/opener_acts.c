@@ -79,17 +79,23 @@ int act_check(void)
 
 int act_memlock(uint64_t bytes)
 {
-	struct rlimit limit, wish = { bytes, bytes };
+	struct rlimit limit, wish;
 
 	capng_get_caps_process();
 	if (capng_have_capability(CAPNG_EFFECTIVE, CAP_IPC_LOCK))
 		return 0; /* the limit does not bind us */
 	if (getrlimit(RLIMIT_MEMLOCK, &limit))
 		return 0; /* then the kernel's own answer must do */
-	if (limit.rlim_cur == RLIM_INFINITY || limit.rlim_cur >= bytes)
+	/* To the full, for `bytes` are not all: other forwards have theirs, and the kernel counts memory
+	 * that is registered for zero-copy and for copy twice. */
+	if (limit.rlim_cur < limit.rlim_max) {
+		wish = (struct rlimit){ limit.rlim_max, limit.rlim_max };
+		if (!setrlimit(RLIMIT_MEMLOCK, &wish))
+			limit = wish;
+	}
+	if (limit.rlim_cur >= bytes) /* RLIM_INFINITY is the largest number */
 		return 0;
-	if (limit.rlim_max == RLIM_INFINITY || limit.rlim_max > bytes)
-		wish.rlim_max = limit.rlim_max;
+	wish = (struct rlimit){ RLIM_INFINITY, RLIM_INFINITY };
 	if (!setrlimit(RLIMIT_MEMLOCK, &wish))
 		return 0;
 	log_error(

@@ -29,7 +29,8 @@ WAITING_FLAG = {"spin": [], "poll": ["-p"]}
 
 
 class Daemon:
-    """`limits` is {resource.RLIMIT_X: bytes}; `wrap` turns an argument vector into another."""
+    """`limits` is {resource.RLIMIT_X: bytes, or (soft, hard)}; `wrap` turns an argument vector into
+    another."""
 
     def __init__(self, namespace, *args, json_lines=True, wrap=None, limits=None):
         self.json_lines = json_lines
@@ -41,7 +42,7 @@ class Daemon:
 
         def limit():
             for which, size in limits.items():
-                resource.setrlimit(which, (size, size))
+                resource.setrlimit(which, size if isinstance(size, tuple) else (size, size))
 
         self.process = subprocess.Popen(
             namespace.command(*argv), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,

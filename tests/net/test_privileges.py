@@ -7,6 +7,7 @@ import shlex
 
 import frames
 import pytest
+from appliance import forward, port
 from daemon import total
 
 SMALL = ["--ring-size=64", "--frames-per-queue=512"]  # 2 MiB of frames
@@ -100,6 +101,17 @@ def test_memlock_that_suffices_is_enough(rig1, tap, millraced, attach):
     tap(rig.gen, "g0").send_all((frames.numbered(n) for n in range(100)), burst=10, pause=0.005)
     daemon.quiet_record()
     assert total(daemon.stop(), "rx_packets") == 100
+
+
+def test_memlock_is_enough_for_every_forward_together(rig2, tmp_path, millraced):
+    """Each needs 2 MiB; the soft limit has 3, the hard one room for both."""
+    rig = rig2()
+    path = tmp_path / "millrace.conf"
+    path.write_text("\n".join(
+        port(name, name) + forward(name, "rxdrop", name, ring_size=64, frames_per_queue=512)
+        for name in ("d0", "d1")))
+    millraced(rig.dut, "--config", path, wrap=without("cap_ipc_lock", "cap_sys_resource"),
+              limits={resource.RLIMIT_MEMLOCK: (3 << 20, 8 << 20)}).stop()
 
 
 def test_memlock_that_suffices_to_the_byte_is_enough(rig1, millraced, attach):
