@@ -16,8 +16,9 @@ Nic = collections.namedtuple("Nic", "name kind devices drivers copies", defaults
 # How a guest is emulated. argv: QEMU's. words: on the kernel's command line. root: the PCI bus above
 # the cards.
 Machine = collections.namedtuple("Machine", "name argv words root", defaults=["pcie.0"])
-# zero_copy: it is about that, so it says nothing where the card binds none.
-Scenario = collections.namedtuple("Scenario", "name about nics seconds machine zero_copy path")
+# zero_copy: it is about that, so it says nothing where the card binds none. long: it is left out unless
+# somebody names it, or all.
+Scenario = collections.namedtuple("Scenario", "name about nics seconds machine zero_copy long path")
 
 # iommu_platform: the driver maps for DMA, which is what a buffer pool needs. The offloads off: with
 # them the device may send super-frames, and the driver refuses XDP.
@@ -92,15 +93,15 @@ def parse_scenario(text, path):
     """What a scenario file says of itself, without running it.
 
     The first line of its docstring, NICS (the NICs it is for), SECONDS (its limit under emulation),
-    MACHINE (where it is not the usual one) and ZERO_COPY (True where it is about that) are all that
-    is looked at.
+    MACHINE (where it is not the usual one), ZERO_COPY (True where it is about that) and LONG (True
+    where it takes minutes) are all that is looked at.
     """
     tree = ast.parse(text, str(path))
-    constants = {"MACHINE": "usual", "ZERO_COPY": False}
+    constants = {"MACHINE": "usual", "ZERO_COPY": False, "LONG": False}
     for node in tree.body:
         if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
             name = node.targets[0].id
-            if name in ("NICS", "SECONDS", "MACHINE", "ZERO_COPY"):
+            if name in ("NICS", "SECONDS", "MACHINE", "ZERO_COPY", "LONG"):
                 constants[name] = ast.literal_eval(node.value)
     about = (ast.get_docstring(tree) or "").split("\n")[0]
     missing = [name for name in ("NICS", "SECONDS") if name not in constants]
@@ -114,7 +115,7 @@ def parse_scenario(text, path):
         raise ValueError(f"{path.name}: no machine '{constants['MACHINE']}' "
                          f"(of {', '.join(MACHINES)})")
     return Scenario(path.stem, about, tuple(constants["NICS"]), constants["SECONDS"],
-                    constants["MACHINE"], constants["ZERO_COPY"], path)
+                    constants["MACHINE"], constants["ZERO_COPY"], constants["LONG"], path)
 
 
 def kernels():

@@ -31,10 +31,11 @@ def test_a_wrong_line_is_named(text, said):
 def test_a_scenario_says_what_it_is_without_being_run():
     text = SCENARIO + "raise SystemExit('this ran')\n"
     assert tables.parse_scenario(text, pathlib.Path("one.py")) == tables.Scenario(
-        "one", "Does something.", ("igb",), 60, "usual", False, pathlib.Path("one.py"))
+        "one", "Does something.", ("igb",), 60, "usual", False, False, pathlib.Path("one.py"))
     assert tables.parse_scenario(text + 'MACHINE = "counted"\n',
                                  pathlib.Path("one.py")).machine == "counted"
     assert tables.parse_scenario(text + "ZERO_COPY = True\n", pathlib.Path("one.py")).zero_copy
+    assert tables.parse_scenario(text + "LONG = True\n", pathlib.Path("one.py")).long
 
 
 @pytest.mark.parametrize("text, said", [
@@ -51,7 +52,7 @@ def test_a_scenario_that_says_too_little_is_named(text, said):
 
 def test_counting_has_boots_of_its_own_and_few_of_them():
     row, igb, virtio = tables.Kernel("a", "s", "p", ("igb",)), tables.NICS["igb"], tables.NICS["virtio"]
-    usual = tables.Scenario("one", "", ("igb",), 1, "usual", False, None)
+    usual = tables.Scenario("one", "", ("igb",), 1, "usual", False, False, None)
     counted = usual._replace(name="two", machine="counted")
     other = usual._replace(name="three")
     assert tables.by_machine([counted, usual, other]) == [[usual, other], [counted]]
@@ -63,7 +64,7 @@ def test_counting_has_boots_of_its_own_and_few_of_them():
 def test_what_is_about_zero_copy_is_skipped_where_there_is_none():
     """The refusal itself is a scenario, which runs there."""
     with_it, without = (tables.Kernel("a", "s", "p", kinds) for kinds in (("igb",), ()))
-    scenario = tables.Scenario("one", "", ("igb", "virtio"), 1, "usual", True, None)
+    scenario = tables.Scenario("one", "", ("igb", "virtio"), 1, "usual", True, False, None)
     assert tables.unfit(scenario, with_it, tables.NICS["igb"]) is None
     assert "virtio binds no zero-copy" in tables.unfit(scenario, with_it, tables.NICS["virtio"])
     assert "zc_refused" in tables.unfit(scenario, without, tables.NICS["igb"])

@@ -36,6 +36,7 @@ from lab import SLOWNESS, wait_until
 
 NICS = ("igb", "virtio")
 SECONDS = 420
+LONG = True
 MACHINE = "counted"
 SIZES = (60, 1514)
 BURST, BURSTS = 64, 32

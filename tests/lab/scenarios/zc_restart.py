@@ -9,6 +9,7 @@ from wire import Stream, exchange
 
 NICS = ("igb", "virtio")
 SECONDS = 400
+LONG = True
 ZERO_COPY = True
 STARTS = 20
 
