@@ -90,9 +90,13 @@ class Guest:
     def __enter__(self):
         return self
 
-    def __exit__(self, *_):
+    def kill(self):
+        """At once; `next` then tells that it ended. Any thread."""
         if self._process.poll() is None:
             self._process.kill()
+
+    def __exit__(self, *_):
+        self.kill()
         self._process.wait()
         for reader in self._readers:
             reader.join(5)
