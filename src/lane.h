@@ -6,6 +6,7 @@
 #include "fwd/worker.h"
 #include "plan/plan.h"
 #include "xdp/netdev.h"
+#include "xdp/port_state.h"
 #include "xdp/prog.h"
 #include "xdp/xsk.h"
 
@@ -17,6 +18,7 @@ struct port {
 	struct netdev_queues attached; /* what the device had once the program was; 0: not told */
 	int promiscuous_fd;	       /* 0 or -1: not asked for */
 	bool promiscuous;	       /* by that fd, now */
+	struct port_states states;     /* what it is fit for, and was */
 	/* What was said of it, once each. */
 	bool said_unexplained, said_partial, said_oversize, said_no_napi;
 };
