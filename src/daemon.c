@@ -9,16 +9,14 @@
 #include <systemd/sd-event.h>
 #include <unistd.h>
 
-#include "advice.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "conf/print.h"
 #include "fleet.h"
+#include "links.h"
 #include "monitor.h"
 #include "operators.h"
-#include "plan/mtu.h"
 #include "planner.h"
-#include "xdp/netdev.h"
 #include "xdp/opener.h"
 
 struct daemon {
@@ -30,7 +28,7 @@ struct daemon {
 	struct monitor monitor;
 	struct operators operators;
 	struct opener_opts opener_opts;
-	int watch_fd; /* link events */
+	struct links links;
 	sd_event *loop;
 	sd_event_source *report_timer;
 	bool output_failed;
@@ -92,56 +90,6 @@ static int on_done(sd_event_source *source, int fd, uint32_t events, void *conte
 	return sd_event_exit(daemon->loop, 0);
 }
 
-static void on_gone(struct daemon *daemon, const struct netdev *netdev)
-{
-	log_error("%s: the device is gone (deleted, or moved to another network namespace)",
-		  netdev->name);
-	daemon->status = 1;
-	sd_event_exit(daemon->loop, 0);
-}
-
-/* One warning a change: an interface's every change is an event, most of them not of its MTU. */
-static void on_mtu(const struct forwarder *forwarder, struct netdev *netdev, uint32_t mtu)
-{
-	if (netdev->mtu == mtu)
-		return;
-	netdev->mtu = mtu;
-	if (forwarder->mode->receives && mtu > mtu_limit(forwarder->conf))
-		advice_mtu(forwarder->conf, netdev);
-}
-
-static void on_netdev(const struct netdev_event *event, void *context)
-{
-	struct daemon *daemon = context;
-	struct forwarder *forwarder;
-	struct port *port = fleet_find(&daemon->fleet, event->ifindex, &forwarder);
-
-	if (!port)
-		return;
-	if (event->gone)
-		on_gone(daemon, &port->netdev);
-	else if (event->mtu)
-		on_mtu(forwarder, &port->netdev, event->mtu);
-}
-
-static void look_at(const struct port *port, void *context)
-{
-	struct netdev_event event = netdev_look(port->netdev.ifindex);
-
-	on_netdev(&event, context);
-}
-
-static int on_link_event(sd_event_source *source, int fd, uint32_t events, void *context)
-{
-	struct daemon *daemon = context;
-
-	(void)source, (void)events;
-	if (netdev_watch_read(fd, on_netdev, context) != -ENOBUFS)
-		return 0;
-	fleet_each_port(&daemon->fleet, look_at, context);
-	return 0;
-}
-
 /* Readable only because the helper is gone. What it opened goes on. */
 static int on_opener(sd_event_source *source, int fd, uint32_t events, void *context)
 {
@@ -167,9 +115,6 @@ static int open_loop(struct daemon *daemon)
 		err = sd_event_add_signal(daemon->loop, NULL, SIGTERM, on_signal, daemon);
 	if (err >= 0)
 		err = sd_event_add_signal(daemon->loop, NULL, SIGHUP, on_reload, daemon);
-	if (err >= 0)
-		err = sd_event_add_io(daemon->loop, NULL, daemon->watch_fd, EPOLLIN, on_link_event,
-				      daemon);
 	if (err >= 0)
 		err = sd_event_add_io(daemon->loop, NULL, opener_fd(), EPOLLIN, on_opener, daemon);
 	if (err >= 0)
@@ -199,12 +144,19 @@ static int run(struct daemon *daemon)
 		return err;
 	log_info("forwarding");
 	monitor_start(&daemon->monitor);
+	err = links_start(&daemon->links, &daemon->fleet, daemon->loop);
+	if (err) {
+		log_error("no event loop: " ERR_FORMAT, ERR_SANDBOX_ARGS(err));
+		return err;
+	}
 	err = operators_start(&daemon->operators, &daemon->fleet, daemon->loop);
 	if (err)
 		return err;
 	err = sd_event_loop(daemon->loop);
 	if (err < 0)
 		log_error("event loop: " ERR_FORMAT, ERR_ARGS(err));
+	if (daemon->links.ended)
+		daemon->status = 1;
 	return err < 0 ? err : 0;
 }
 
@@ -302,6 +254,7 @@ static int reload(void *context)
 		log_error("out of memory");
 		return -ENOMEM;
 	}
+	links_catch_up(&daemon->links);
 	err = daemon->file->load(daemon->file->context, conf, true);
 	if (!err)
 		err = refresh_opener();
@@ -311,6 +264,7 @@ static int reload(void *context)
 		err = planner_judge(plan);
 	if (!err)
 		err = adopt(daemon, conf, plan);
+	links_renew(&daemon->links);
 	if (!err)
 		return 0;
 	plan_free(plan);
@@ -328,14 +282,9 @@ static int open_all(struct daemon *daemon)
 
 	if (err)
 		return err;
-	/* Before the first look at a device, so that none can go unnoticed. */
-	daemon->watch_fd = netdev_watch_open();
-	if (daemon->watch_fd < 0) {
-		err = daemon->watch_fd;
-		log_error("link events cannot be watched: " ERR_FORMAT, ERR_SANDBOX_ARGS(err));
-		return err;
-	}
-	err = opener_check();
+	err = links_open(&daemon->links);
+	if (!err)
+		err = opener_check();
 	/* While its group can be given to it, and before a device is touched. */
 	if (!err)
 		err = operators_open(&daemon->operators, daemon->conf, daemon->file);
@@ -367,8 +316,7 @@ static void close_all(struct daemon *daemon)
 	plan_free(daemon->plan);
 	sd_event_source_unref(daemon->report_timer);
 	sd_event_unref(daemon->loop);
-	if (daemon->watch_fd > 0)
-		close(daemon->watch_fd);
+	links_close(&daemon->links);
 	opener_stop();
 }
 
@@ -391,6 +339,7 @@ int daemon_run(struct conf *conf, const struct daemon_file *file)
 	daemon->started.port = NULL;
 	daemon->started.forward = NULL;
 	daemon->file = file;
+	daemon->links.ports_wait = file;
 	daemon->operators.reload = reload;
 	daemon->operators.daemon = daemon;
 	daemon->opener_opts = (struct opener_opts){ list_devices, daemon };

@@ -80,7 +80,7 @@ void fleet_each_port(const struct fleet *fleet, fleet_port_fn *each, void *conte
 
 /* --- all of it --- */
 
-int fleet_init(struct fleet *fleet, const struct conf *conf, const struct plan *plan)
+int fleet_init(struct fleet *fleet, const struct conf *conf, struct plan *plan)
 {
 	*fleet = (struct fleet){ .conf = conf, .plan = plan };
 	fleet->done_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);

@@ -8,7 +8,7 @@
 
 struct fleet {
 	const struct conf *conf; /* borrowed, as the next */
-	const struct plan *plan; /* of that conf */
+	struct plan *plan;	 /* of that conf */
 	unsigned forwards;
 	struct forwarder **forward; /* owned; as the configuration lists them */
 	int done_fd;		    /* eventfd: workers with a finite job write to it */
@@ -34,7 +34,7 @@ struct port *fleet_port(const struct fleet *fleet, const char *name);
 
 /* Takes a plan without errors and its conf, which must outlive *fleet; touches nothing. Returns 0, or
  * -errno after a message: -ENOMEM, -EMFILE. */
-int fleet_init(struct fleet *fleet, const struct conf *conf, const struct plan *plan);
+int fleet_init(struct fleet *fleet, const struct conf *conf, struct plan *plan);
 
 /* These do with every forward what forwarder_open() and so on do with one; the first error ends it. */
 int fleet_open(struct fleet *fleet);

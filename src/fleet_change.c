@@ -11,12 +11,12 @@
 
 /* What becomes of one forward of the new plan. */
 struct step {
-	const struct plan_forward *plan;
+	struct plan_forward *plan;
 	enum plan_change change;
-	struct forwarder *before;		/* of the same name; NULL: none */
-	const struct plan_forward *before_plan; /* its plan, to go back to; NULL: none */
-	struct forwarder *after;		/* that runs from now on; NULL: not yet */
-	bool begun;				/* its ports were changed, or it was tried */
+	struct forwarder *before;	  /* of the same name; NULL: none */
+	struct plan_forward *before_plan; /* its plan, to go back to; NULL: none */
+	struct forwarder *after;	  /* that runs from now on; NULL: not yet */
+	bool begun;			  /* its ports were changed, or it was tried */
 };
 
 struct change {
@@ -34,7 +34,7 @@ static struct forwarder *forwarder_of(const struct fleet *fleet, const char *nam
 	return NULL;
 }
 
-static struct step step_of(const struct fleet *fleet, const struct plan_forward *plan)
+static struct step step_of(const struct fleet *fleet, struct plan_forward *plan)
 {
 	struct step step = {
 		.plan = plan,
@@ -128,7 +128,7 @@ static void lower(struct forwarder *forwarder)
 }
 
 /* Makes and starts one. Returns 0 with *result, or -errno after a message. */
-static int raise_forward(const struct fleet *fleet, const struct plan_forward *plan,
+static int raise_forward(const struct fleet *fleet, struct plan_forward *plan,
 			 struct forwarder **result)
 {
 	struct forwarder *forwarder = forwarder_new(plan, fleet->done_fd);
@@ -171,7 +171,7 @@ static void lower_steps(struct change *change)
 }
 
 /* Ends what is not to run on; its plan stays, for it to be raised again. */
-static void lower_ending(const struct change *change, const struct plan_forward **ended)
+static void lower_ending(const struct change *change, struct plan_forward **ended)
 {
 	struct fleet *fleet = change->fleet;
 
@@ -192,7 +192,7 @@ static void say_gone(const struct plan_forward *plan)
 }
 
 /* Back to what ran before, as far as that can be had. */
-static void raise_ended(struct fleet *fleet, const struct plan_forward *const *ended)
+static void raise_ended(struct fleet *fleet, struct plan_forward *const *ended)
 {
 	unsigned forwards = 0;
 
@@ -286,8 +286,7 @@ static bool waits(const struct change *change)
 	return false;
 }
 
-static int carry_out(struct change *change, struct forwarder **forward,
-		     const struct plan_forward **ended)
+static int carry_out(struct change *change, struct forwarder **forward, struct plan_forward **ended)
 {
 	int err;
 
@@ -322,7 +321,7 @@ int fleet_change(struct fleet *fleet, const struct conf *conf, struct plan *plan
 		.step = calloc(plan->forwards, sizeof(*change.step)),
 	};
 	struct forwarder **forward = calloc(plan->forwards, sizeof(struct forwarder *));
-	const struct plan_forward **ended = calloc(fleet->forwards + 1U, sizeof(*ended));
+	struct plan_forward **ended = calloc(fleet->forwards + 1U, sizeof(*ended));
 	int err = 0;
 
 	if (!change.step || !forward || !ended) {
@@ -340,6 +339,6 @@ int fleet_change(struct fleet *fleet, const struct conf *conf, struct plan *plan
 		fleet->plan = plan;
 	}
 	free(change.step);
-	free((void *)ended);
+	free(ended);
 	return err;
 }

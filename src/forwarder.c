@@ -14,7 +14,7 @@
 #include "forwarder_steps.h"
 #include "xdp/opener.h"
 
-struct forwarder *forwarder_new(const struct plan_forward *plan, int done_fd)
+struct forwarder *forwarder_new(struct plan_forward *plan, int done_fd)
 {
 	struct forwarder *forwarder = calloc(1, sizeof(*forwarder));
 
@@ -142,8 +142,10 @@ static int attach_ports(struct forwarder *forwarder)
 {
 	int err = 0;
 
-	for (unsigned i = 0; !err && i < forwarder->ports; i++)
-		err = forwarder_attach(forwarder, &forwarder->port[i]);
+	for (unsigned i = 0; !err && i < forwarder->ports; i++) {
+		if (forwarder->port[i].netdev.present) /* else it is awaited */
+			err = forwarder_attach(forwarder, &forwarder->port[i]);
+	}
 	return err;
 }
 
@@ -351,10 +353,11 @@ int forwarder_open_slots(const struct forwarder *forwarder, unsigned port)
 	for (unsigned i = 0; i < forwarder->workers; i++) {
 		int err;
 
-		if (!forwarder->plan->worker[i].lane[port].rx)
+		int fd = forwarder_lane(forwarder, i, port)->xsk.fd;
+
+		if (!forwarder->plan->worker[i].lane[port].rx || fd <= 0)
 			continue;
-		err = prog_slot_set(&forwarder->port[port].prog, forwarder->worker[i]->number,
-				    forwarder_lane(forwarder, i, port)->xsk.fd);
+		err = prog_slot_set(&forwarder->port[port].prog, forwarder->worker[i]->number, fd);
 		if (!err)
 			continue;
 		log_error("%s q%u: the socket is not taken into the XSKMAP: " ERR_FORMAT,
@@ -366,12 +369,14 @@ int forwarder_open_slots(const struct forwarder *forwarder, unsigned port)
 }
 
 /* Frames come from here on. */
-static int open_slots(const struct forwarder *forwarder)
+static int open_slots(struct forwarder *forwarder)
 {
 	int err = 0;
 
-	for (unsigned i = 0; !err && i < forwarder->ports; i++)
+	for (unsigned i = 0; !err && i < forwarder->ports; i++) {
 		err = forwarder_open_slots(forwarder, i);
+		forwarder->port[i].served = !err && forwarder->port[i].netdev.present;
+	}
 	return err;
 }
 
@@ -393,7 +398,7 @@ void forwarder_announce(const struct forwarder *forwarder, unsigned worker, unsi
 	const struct lane *lane = forwarder_lane(forwarder, worker, port);
 
 	announce_hand_over(forwarder, worker, port);
-	if (!lane->made)
+	if (lane->xsk.fd <= 0)
 		return;
 	log_info("%s q%u: %s, %s, %s, cpu %u, worker %u", forwarder->port[port].netdev.name,
 		 forwarder->worker[worker]->number,
@@ -567,8 +572,9 @@ int forwarder_close_lanes(struct forwarder *forwarder)
 
 		for (unsigned j = 0; j < worker->queues; j++) {
 			struct lane *lane = forwarder_lane(forwarder, i, j);
+			struct xsk_stats socket;
 
-			(void)xsk_stats(&lane->xsk, &lane->stats);
+			(void)lane_read_stats(lane, &socket);
 			worker_close_port(worker, j);
 			pending += worker->queue[j].final.tx_pending;
 			forwarder_tell_lane(forwarder, i, j, &worker->queue[j]);

@@ -23,7 +23,7 @@ struct params {
 };
 
 struct forwarder {
-	const struct plan_forward *plan; /* borrowed */
+	struct plan_forward *plan; /* borrowed; what is known of its devices is kept up there */
 	const struct conf_forward *conf; /* of the plan */
 	const struct mode *mode;
 	unsigned ports, workers;
@@ -42,7 +42,7 @@ static inline struct lane *forwarder_lane(const struct forwarder *forwarder, uns
 }
 
 /* Takes a complete plan, which must outlive it; touches nothing. Returns NULL, after a message, without memory. */
-struct forwarder *forwarder_new(const struct plan_forward *plan, int done_fd);
+struct forwarder *forwarder_new(struct plan_forward *plan, int done_fd);
 
 /*
  * Does all that needs a privilege: programs attached, memory registered, sockets bound. No frame comes yet. Returns 0, -ECANCELED without
@@ -57,7 +57,7 @@ int forwarder_start(struct forwarder *forwarder);
  * Goes over to a plan that differs only in what a running forwarder can change: wait, batch, CPUs,
  * promiscuous mode. No frame is lost by it. What cannot be had is said, and stays as it was.
  */
-void forwarder_apply(struct forwarder *forwarder, const struct plan_forward *plan);
+void forwarder_apply(struct forwarder *forwarder, struct plan_forward *plan);
 
 /*
  * Goes over to a plan that differs in that, and in ports that come or go (PLAN_CHANGE_PORTS): those that stay
@@ -65,7 +65,27 @@ void forwarder_apply(struct forwarder *forwarder, const struct plan_forward *pla
  * goes may be gone, and what comes half there, until forwarder_change_ports() goes back to the plan before, or
  * the forwarder is stopped.
  */
-int forwarder_change_ports(struct forwarder *forwarder, const struct plan_forward *plan);
+int forwarder_change_ports(struct forwarder *forwarder, struct plan_forward *plan);
+
+/*
+ * Closes what is open of a port, whose device is gone or is not to be served any more, while the others run
+ * on: it keeps its place and its counts. From then on the plan has no device for it. Returns how many frames
+ * came back, by the ledger. Of a port that was not served it closes what may be half open.
+ */
+uint32_t forwarder_lose_port(struct forwarder *forwarder, unsigned number);
+
+/*
+ * Serves a port again, whose netdev is what there is now; queues of the plan that the device does not have
+ * are left out. Returns 0; or -errno after messages, and then it is not served.
+ */
+int forwarder_raise_port(struct forwarder *forwarder, unsigned number);
+
+/* The port's device has another MAC address than before: generated frames that have it as their source have
+ * the new one from now on. */
+void forwarder_new_mac(struct forwarder *forwarder, unsigned port);
+
+/* Lanes of the port that the plan has and that are not open, for the device lacks their queues. */
+unsigned forwarder_lanes_missing(const struct forwarder *forwarder, unsigned port);
 
 /* Makes a port promiscuous, or no longer. Returns 0, or -errno; what the opener does not grant it says. */
 int forwarder_set_promiscuous(struct port *port, bool on);

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/log.h"
@@ -30,7 +31,7 @@ static int set_busy_poll(const struct forwarder *forwarder, bool on)
 			const struct netdev *netdev = &forwarder->port[j].netdev;
 			int err;
 
-			if (!lane->made)
+			if (lane->xsk.fd <= 0)
 				continue;
 			if (on)
 				err = opener_busy_poll(lane->xsk.fd, netdev->name, netdev->ifindex,
@@ -90,7 +91,7 @@ static void apply_params(struct forwarder *forwarder, const struct conf_forward 
 	hand_out_params(forwarder, &wanted);
 }
 
-void forwarder_apply(struct forwarder *forwarder, const struct plan_forward *plan)
+void forwarder_apply(struct forwarder *forwarder, struct plan_forward *plan)
 {
 	const struct plan_forward *before = forwarder->plan;
 
@@ -119,7 +120,7 @@ void forwarder_apply(struct forwarder *forwarder, const struct plan_forward *pla
 
 /* The forward's ports before and after: where each comes from, and which go. */
 struct ports_change {
-	const struct plan_forward *plan;
+	struct plan_forward *plan;
 	int before[CONF_PORTS_MAX];	/* by number after; PLAN_NOBODY: it comes */
 	bool stays[CONF_PORTS_MAX];	/* by number before */
 	uint32_t taken[CONF_PORTS_MAX]; /* frames that came back from it, likewise */
@@ -127,7 +128,7 @@ struct ports_change {
 };
 
 static struct ports_change ports_change_of(const struct forwarder *forwarder,
-					   const struct plan_forward *plan)
+					   struct plan_forward *plan)
 {
 	struct ports_change change = { .plan = plan };
 
@@ -165,16 +166,12 @@ static int park_all(const struct forwarder *forwarder, uint64_t deadline_ns)
 	return 0;
 }
 
-/* No frame comes to these ports any more, and those that came are with their workers, who have had a pass
- * to take them. */
-static void quieten(const struct forwarder *forwarder, const struct ports_change *change)
+/* After slots were cleared: frames that were under way to their sockets are with the workers, who have had a
+ * pass to take them. */
+static void take_what_came(const struct forwarder *forwarder)
 {
 	uint64_t deadline_ns = clock_now_ns() + WORKER_ANSWER_MS * NSEC_PER_MSEC;
 
-	for (unsigned i = 0; i < forwarder->ports; i++) {
-		for (unsigned j = 0; !change->stays[i] && j < forwarder->workers; j++)
-			prog_slot_clear(&forwarder->port[i].prog, forwarder->worker[j]->number);
-	}
 	prog_settle();
 	for (unsigned i = 0; i < forwarder->workers; i++)
 		worker_ask(forwarder->worker[i]);
@@ -183,16 +180,28 @@ static void quieten(const struct forwarder *forwarder, const struct ports_change
 				   deadline_ns); /* else `stopping` counts them */
 }
 
+/* No frame comes to these ports any more, and those that came are with their workers, who have had a pass
+ * to take them. */
+static void quieten(const struct forwarder *forwarder, const struct ports_change *change)
+{
+	for (unsigned i = 0; i < forwarder->ports; i++) {
+		for (unsigned j = 0; !change->stays[i] && j < forwarder->workers; j++)
+			prog_slot_clear(&forwarder->port[i].prog, forwarder->worker[j]->number);
+	}
+	take_what_came(forwarder);
+}
+
 /* Takes the rings from the workers, which are parked. */
 static void unplug(struct forwarder *forwarder, unsigned port)
 {
 	for (unsigned i = 0; i < forwarder->workers; i++) {
 		struct lane *lane = forwarder_lane(forwarder, i, port);
+		struct xsk_stats socket;
 		struct queue gone;
 
 		if (!lane->made)
 			continue;
-		(void)xsk_stats(&lane->xsk, &lane->stats);
+		(void)lane_read_stats(lane, &socket);
 		worker_unplug(forwarder->worker[i], port, &gone);
 		forwarder_tell_lane(forwarder, i, port, &gone);
 	}
@@ -293,21 +302,38 @@ static int lower_ports(struct forwarder *forwarder, struct ports_change *change)
 	return 0;
 }
 
-/* A port that comes, from its program to its first frame. Returns 0, or -errno after a message. */
-static int raise_port(struct forwarder *forwarder, unsigned port)
+static int open_lanes_of(struct forwarder *forwarder, unsigned port)
 {
-	int err = forwarder_attach(forwarder, &forwarder->port[port]);
+	int err = 0;
 
 	for (unsigned i = 0; !err && i < forwarder->workers; i++)
 		err = forwarder_open_lane(forwarder, forwarder->plan, i, port);
-	if (!err)
-		err = forwarder_open_slots(forwarder, port);
-	for (unsigned i = 0; !err && i < forwarder->workers; i++)
-		forwarder_announce(forwarder, i, port);
 	return err;
 }
 
-int forwarder_change_ports(struct forwarder *forwarder, const struct plan_forward *plan)
+/* A port that comes, from its program to its first frame. Returns 0, or -errno after a message. */
+static int raise_port(struct forwarder *forwarder, unsigned port)
+{
+	int err;
+
+	/* Awaited: only the workers must know. */
+	if (!forwarder->port[port].netdev.present)
+		return open_lanes_of(forwarder, port);
+	err = forwarder_attach(forwarder, &forwarder->port[port]);
+
+	if (!err)
+		err = open_lanes_of(forwarder, port);
+	if (!err)
+		err = forwarder_open_slots(forwarder, port);
+	if (err)
+		return err;
+	forwarder->port[port].served = true;
+	for (unsigned i = 0; i < forwarder->workers; i++)
+		forwarder_announce(forwarder, i, port);
+	return 0;
+}
+
+int forwarder_change_ports(struct forwarder *forwarder, struct plan_forward *plan)
 {
 	struct ports_change change = ports_change_of(forwarder, plan);
 	int err = lower_ports(forwarder, &change);
@@ -320,4 +346,78 @@ int forwarder_change_ports(struct forwarder *forwarder, const struct plan_forwar
 			err = raise_port(forwarder, i);
 	}
 	return err;
+}
+
+/* --- ports whose devices come and go --- */
+
+void forwarder_new_mac(struct forwarder *forwarder, unsigned port)
+{
+	if (forwarder->mode->receives || forwarder->conf->tx.source_given)
+		return;
+	for (unsigned i = 0; i < forwarder->workers; i++) {
+		worker_wait_parked(forwarder->worker[i]);
+		tx_job_set_source(forwarder->worker[i]->tx_job, port,
+				  forwarder->port[port].netdev.mac);
+		worker_resume(forwarder->worker[i]);
+	}
+}
+
+uint32_t forwarder_lose_port(struct forwarder *forwarder, unsigned number)
+{
+	struct port *port = &forwarder->port[number];
+	struct netdev *planned = &forwarder->plan->port[number].device;
+	struct prog_counts counts;
+	uint32_t taken = 0;
+
+	/* What came before it went is taken: a port that still receives is to lose nothing. */
+	for (unsigned i = 0; i < forwarder->workers; i++)
+		prog_slot_clear(&port->prog, forwarder->worker[i]->number);
+	prog_detach(&port->prog);
+	take_what_came(forwarder);
+	for (unsigned i = 0; i < forwarder->workers; i++)
+		taken += lane_lose(forwarder_lane(forwarder, i, number), forwarder->worker[i],
+				   number);
+	if (port->prog.count_fd > 0 && !prog_counts(&port->prog, &counts)) {
+		port->past.seen += counts.seen;
+		port->past.passed += counts.passed;
+	}
+	prog_close(&port->prog);
+	if (port->promiscuous_fd > 0)
+		close(port->promiscuous_fd);
+	port->promiscuous_fd = 0;
+	port->promiscuous = port->served = false;
+	opener_port_restore(port->netdev.ifindex);
+	/* The next plan has it awaited as well, so this one had better say the same. */
+	planned->present = planned->served = false;
+	planned->awaited = true;
+	planned->ifindex = 0;
+	return taken;
+}
+
+int forwarder_raise_port(struct forwarder *forwarder, unsigned number)
+{
+	struct port *port = &forwarder->port[number];
+	int err;
+
+	forwarder_new_mac(forwarder, number);
+	err = raise_port(forwarder, number);
+	if (err) {
+		(void)forwarder_lose_port(forwarder, number);
+		return err;
+	}
+	forwarder->plan->port[number].device = port->netdev;
+	return 0;
+}
+
+unsigned forwarder_lanes_missing(const struct forwarder *forwarder, unsigned port)
+{
+	unsigned missing = 0;
+
+	for (unsigned i = 0; i < forwarder->workers; i++) {
+		const struct plan_lane *lane = &forwarder->plan->worker[i].lane[port];
+
+		missing += (lane->rx || lane->tx) && !lane_fits(lane, &forwarder->port[port].netdev,
+								forwarder->worker[i]->number);
+	}
+	return missing;
 }

@@ -40,6 +40,55 @@ static int shared_fd(const struct lane_opts *opts, bool zero_copy)
 	return -1;
 }
 
+bool lane_fits(const struct plan_lane *plan, const struct netdev *netdev, unsigned queue)
+{
+	return netdev->present && (!plan->rx || queue < netdev->rx_queues) &&
+	       (!plan->tx || queue < netdev->tx_queues);
+}
+
+static void add_stats(struct xsk_stats *to, const struct xsk_stats *from)
+{
+	to->rx_dropped += from->rx_dropped;
+	to->rx_invalid_descs += from->rx_invalid_descs;
+	to->tx_invalid_descs += from->tx_invalid_descs;
+	to->rx_ring_full += from->rx_ring_full;
+	to->rx_fill_ring_empty_descs += from->rx_fill_ring_empty_descs;
+	to->tx_ring_empty_descs += from->tx_ring_empty_descs;
+}
+
+int lane_read_stats(struct lane *lane, struct xsk_stats *socket)
+{
+	int err = lane->xsk.fd > 0 ? xsk_stats(&lane->xsk, socket) : -EBADF;
+
+	if (err)
+		return err;
+	lane->stats = lane->past;
+	add_stats(&lane->stats, socket);
+	return 0;
+}
+
+uint32_t lane_lose(struct lane *lane, struct worker *worker, unsigned port)
+{
+	struct xsk_stats socket;
+	uint32_t taken;
+
+	if (lane->xsk.fd <= 0)
+		return 0;
+	if (!lane_read_stats(lane, &socket))
+		worker_refused(worker, port, socket.tx_invalid_descs);
+	worker_wait_parked(worker);
+	worker_lose(worker, port);
+	worker_resume(worker);
+	(void)lane_read_stats(lane, &socket); /* what it dropped until now */
+	lane->past = lane->stats;
+	xsk_close(&lane->xsk); /* the kernel has none of its frames any more */
+	worker_wait_parked(worker);
+	taken = worker_reclaim(worker, port);
+	worker->reclaimed += taken;
+	worker_resume(worker);
+	return taken;
+}
+
 /* How long a worker that runs may take to come to the end of a pass: one that is off its CPU, tens of ms. */
 #define PARK_NS NSEC_PER_SEC
 
@@ -64,10 +113,8 @@ static int plug(const struct lane *lane, const struct lane_opts *opts)
 /* Takes them from the worker again, with their frames, and closes the socket. */
 static void pull(struct lane *lane, const struct lane_opts *opts)
 {
-	struct queue gone;
-
 	worker_wait_parked(opts->worker);
-	worker_unplug(opts->worker, opts->index, &gone);
+	worker_lose(opts->worker, opts->index);
 	worker_resume(opts->worker);
 	xsk_close(&lane->xsk);
 	worker_wait_parked(opts->worker);
@@ -208,6 +255,11 @@ int lane_open(struct lane *lane, const struct lane_opts *opts)
 	if (!opts->plan->rx && !opts->plan->tx) {
 		if (opts->index == opts->worker->queues) /* else it is one already */
 			worker_plug(opts->worker, opts->index, NULL, false);
+		return 0;
+	}
+	if (!lane_fits(opts->plan, netdev, opts->worker->number)) {
+		if (opts->index == opts->worker->queues)
+			worker_plug_absent(opts->worker, opts->index);
 		return 0;
 	}
 	/* In skb mode the kernel copies, whatever the driver can. */

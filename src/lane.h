@@ -15,10 +15,17 @@ struct port {
 	const struct conf_port *conf; /* borrowed */
 	struct netdev netdev;
 	struct prog prog;
+	struct prog_counts past;       /* of programs that went with their devices */
 	struct netdev_queues attached; /* what the device had once the program was; 0: not told */
+	bool served;		       /* the program is attached, and what the plan has is open */
 	int promiscuous_fd;	       /* 0 or -1: not asked for */
 	bool promiscuous;	       /* by that fd, now */
 	struct port_states states;     /* what it is fit for, and was */
+	/* While there is a device, or to be one, that is not served. */
+	bool judged;	     /* it is being looked at whether it can be */
+	unsigned tries;	     /* in vain */
+	uint64_t retry_ns;   /* when it is tried again; 0: when something happens to it */
+	char complaint[256]; /* why not, as it was said */
 	/* What was said of it, once each. */
 	bool said_unexplained, said_partial, said_oversize, said_no_napi;
 };
@@ -26,8 +33,10 @@ struct port {
 struct lane {
 	bool made; /* there is, or was, a socket */
 	struct xsk xsk;
-	struct xsk_stats stats; /* as last read; final once the socket is closed */
-	bool no_napi;		/* busy polling finds nothing to poll */
+	struct xsk_stats
+		stats;	       /* as last read, of all sockets it had; final once they are closed */
+	struct xsk_stats past; /* of those that are closed */
+	bool no_napi;	       /* busy polling finds nothing to poll */
 };
 
 struct lane_opts {
@@ -40,10 +49,24 @@ struct lane_opts {
 	unsigned peer_count;
 };
 
+/* True if the device has the queues that the lane is to have. */
+bool lane_fits(const struct plan_lane *plan, const struct netdev *netdev, unsigned queue);
+
+/* Reads the statistics, while there is a socket: *socket gets those of this one. Returns 0 or -errno. */
+int lane_read_stats(struct lane *lane, struct xsk_stats *socket);
+
+/*
+ * Closes the socket of a port that stays while its device is gone, or is not to be served; what goes there is
+ * dropped (link_down), and counts go on where they are. Returns how many frames came back, by the ledger.
+ * No socket is fine.
+ */
+uint32_t lane_lose(struct lane *lane, struct worker *worker, unsigned port);
+
 /*
  * Makes the worker's socket on the port, if the plan has one there, stocks its fill ring and binds it: zero-copy or copy, as
  * asked and as can be had. A queue that was closed a moment ago is retried for up to 2 s. A worker that runs
- * has the port's number without a queue; it is parked for the moments in which it is given one. Returns 0
+ * has the port's number without a queue; it is parked for the moments in which it is given one. Where the
+ * device does not have the queue, or there is no device yet, there is no socket either. Returns 0
  * or -errno after a message; -ECANCELED, without one, if a signal to end is pending.
  */
 int lane_open(struct lane *lane, const struct lane_opts *opts);

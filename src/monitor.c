@@ -74,10 +74,12 @@ void monitor_start(struct monitor *monitor)
 static void read_socket(struct forwarder *forwarder, struct lane *lane, unsigned worker,
 			unsigned port, const struct queue_counts *counts)
 {
+	struct xsk_stats socket;
+
 	if (lane->xsk.fd <= 0)
 		return;
-	if (!xsk_stats(&lane->xsk, &lane->stats))
-		worker_refused(forwarder->worker[worker], port, lane->stats.tx_invalid_descs);
+	if (!lane_read_stats(lane, &socket))
+		worker_refused(forwarder->worker[worker], port, socket.tx_invalid_descs);
 	/* The kernel learns the NAPI by the first frame: before that nothing can be said. */
 	lane->no_napi = forwarder->conf->busy_poll && (counts->rx_packets || counts->tx_packets) &&
 			!xsk_has_napi(&lane->xsk);
@@ -134,10 +136,14 @@ static void collect_program(struct report *report, const struct report *before,
 {
 	struct report_program *program = &report->program[report->programs];
 	const struct report_program *last = &before->program[report->programs];
-	struct prog_counts counts = { last->seen, last->passed };
+	struct prog_counts counts = { 0 };
 
 	report->programs++;
-	(void)prog_counts(&port->prog, &counts);
+	if (port->prog.count_fd > 0 && prog_counts(&port->prog, &counts))
+		counts = (struct prog_counts){ last->seen - port->past.seen,
+					       last->passed - port->past.passed };
+	counts.seen += port->past.seen;
+	counts.passed += port->past.passed;
 	program->interface = port->netdev.name;
 	program->seen = counts.seen;
 	program->passed = counts.passed;

@@ -37,16 +37,19 @@ static void facts(void *context, struct control_facts *facts)
 
 static void describe_port(const struct port *port, struct report_port *report)
 {
-	struct netdev_event now = netdev_look(port->netdev.ifindex);
+	struct netdev_event now = { .gone = true };
+
+	if (port->netdev.present)
+		now = netdev_look(port->netdev.ifindex);
 
 	*report = (struct report_port){
 		.port = port->conf->name,
 		.device = port->netdev.name,
 		.driver = port->netdev.driver,
 		.ifindex = port->netdev.ifindex,
-		.link = now.gone ? REPORT_LINK_ABSENT :
-			now.up	 ? REPORT_LINK_UP :
-				   REPORT_LINK_DOWN,
+		.link = now.gone	      ? REPORT_LINK_ABSENT :
+			netdev_event_up(&now) ? REPORT_LINK_UP :
+						REPORT_LINK_DOWN,
 		.mtu = now.mtu ? now.mtu : port->netdev.mtu,
 		.rx_queues = port->netdev.rx_queues,
 		.tx_queues = port->netdev.tx_queues,

@@ -10,16 +10,139 @@
 #include "plan/change.h"
 #include "xdp/netdev.h"
 
-static void leave_out_ours(struct host_facts *host, const struct fleet *running)
+/* As many as are asked for by number, or one: an awaited device has them, if nothing else is known of it. */
+static unsigned queues_asked(const struct conf_port *conf)
+{
+	unsigned queues = 1;
+
+	for (unsigned i = 0; i < conf->queues.count; i++) {
+		if (conf->queues.value[i] >= queues)
+			queues = conf->queues.value[i] + 1;
+	}
+	return queues;
+}
+
+/* `planned`: as it was planned so far; NULL: it was not. */
+static void await_device(struct netdev *device, const struct conf_port *conf,
+			 const struct netdev *planned)
+{
+	uint32_t asked = queues_asked(conf);
+
+	*device = (struct netdev){
+		.awaited = true,
+		.numa_node = -1,
+		.rx_queues = planned && planned->rx_queues > asked ? planned->rx_queues : asked,
+		.tx_queues = planned && planned->tx_queues > asked ? planned->tx_queues : asked,
+	};
+	snprintf(device->name, sizeof(device->name), "%.*s", (int)sizeof(device->name) - 1,
+		 conf->device);
+}
+
+/* The running port that is this one, and what is planned for it; NULL: none. */
+static const struct port *running_port(const struct fleet *running, const struct conf_port *conf,
+				       const struct netdev **planned)
+{
+	for (unsigned i = 0; running && i < running->forwards; i++) {
+		const struct forwarder *forwarder = running->forward[i];
+
+		for (unsigned j = 0; j < forwarder->ports; j++) {
+			const struct conf_port *other = forwarder->port[j].conf;
+
+			if (strcmp(other->name, conf->name) != 0 ||
+			    strcmp(other->device, conf->device) != 0)
+				continue;
+			*planned = &forwarder->plan->port[j].device;
+			return &forwarder->port[j];
+		}
+	}
+	return NULL;
+}
+
+/* A device that a running port waits for, or cannot serve as it is, is planned for as one that will come: or
+ * nothing else could be changed until it does. */
+static void regard_unserved(struct netdev *device, const struct conf_port *conf,
+			    const struct fleet *running)
+{
+	const struct netdev *planned = NULL;
+	const struct port *port = running_port(running, conf, &planned);
+
+	if (!port && !device->present && conf->wait_for_device)
+		await_device(device, conf, NULL);
+	if (!port || port->served)
+		return;
+	if (!port->judged) {
+		await_device(device, conf, planned);
+	} else if (device->present) {
+		/* Whether there are others is no reason not to serve those that it has. */
+		device->rx_queues = planned->rx_queues;
+		device->tx_queues = planned->tx_queues;
+	}
+}
+
+static void regard_running(struct host_facts *host, const struct conf *conf,
+			   const struct fleet *running)
 {
 	for (unsigned i = 0; i < host->devices; i++) {
 		struct netdev *device = &host->device[i];
 		struct forwarder *forwarder;
-		const struct port *port = fleet_find(running, device->ifindex, &forwarder);
+		const struct port *port = running && device->present ?
+						  fleet_find(running, device->ifindex, &forwarder) :
+						  NULL;
 
-		if (device->present && port)
+		if (port && port->served) {
 			plan_leave_out_ours(device, &port->netdev, &port->attached);
+			device->served = true;
+		}
+		regard_unserved(device, &conf->port[i], running);
 	}
+}
+
+/* True if the forward goes on in the running one of its name. */
+static bool runs_on(const struct fleet *running, const struct plan_forward *forward)
+{
+	for (unsigned i = 0; i < running->forwards; i++) {
+		const struct plan_forward *before = running->forward[i]->plan;
+
+		if (!strcmp(before->conf->name, forward->conf->name))
+			return !forward->complete ||
+			       plan_compare(before, forward) != PLAN_CHANGE_REBUILD;
+	}
+	return false;
+}
+
+/* What is started anew is judged as at a start: it could not be had, and what ran before not either. Returns
+ * true if that is to be. */
+static bool judge_anew(struct host_facts *host, const struct conf *conf, const struct plan *plan,
+		       const struct fleet *running)
+{
+	bool any = false;
+
+	for (unsigned i = 0; i < plan->forwards; i++) {
+		const struct plan_forward *forward = &plan->forward[i];
+
+		if (runs_on(running, forward))
+			continue;
+		for (unsigned j = 0; j < forward->ports; j++) {
+			struct netdev *device = &host->device[forward->port[j].conf - conf->port];
+
+			any = any || device->served;
+			device->served = false;
+		}
+	}
+	return any;
+}
+
+static int make(const struct conf *conf, struct host_facts *host, const struct fleet *running,
+		struct plan **plan)
+{
+	int err;
+
+	regard_running(host, conf, running);
+	err = plan_make(conf, host, plan);
+	if (err || !running || !judge_anew(host, conf, *plan, running))
+		return err;
+	plan_free(*plan);
+	return plan_make(conf, host, plan);
 }
 
 int planner_make(const struct conf *conf, const struct fleet *running, struct plan **plan)
@@ -29,9 +152,7 @@ int planner_make(const struct conf *conf, const struct fleet *running, struct pl
 
 	if (err)
 		return err;
-	if (running)
-		leave_out_ours(&host, running);
-	err = plan_make(conf, &host, plan);
+	err = make(conf, &host, running, plan);
 	if (err)
 		log_error("no plan: " ERR_FORMAT, ERR_ARGS(err));
 	facts_fini(&host);
@@ -113,7 +234,7 @@ static void log_names(const struct plan_forward *forward)
 	for (unsigned i = 0; i < forward->ports; i++) {
 		const struct plan_port *port = &forward->port[i];
 
-		if (strcmp(port->conf->device, port->device.name) != 0)
+		if (port->device.present && strcmp(port->conf->device, port->device.name) != 0)
 			log_info("%s is an alternative name of %s", port->conf->device,
 				 port->device.name);
 	}

@@ -104,6 +104,8 @@ struct conf_port {
 	enum conf_promiscuous promiscuous;
 	bool replace;		/* a foreign XDP program is taken off the interface */
 	bool keep_vlan_offload; /* the card may strip VLAN tags: frames lose them */
+	bool wait_for_device;	/* it may be absent at the start */
+	bool mtu_stops;		/* the port is not served while the MTU is above what frames take */
 	unsigned line;		/* of the file that it begins at; 0: from flags */
 };
 

@@ -36,6 +36,12 @@ static const struct option_word vlan_offload_words[] = {
 	{ NULL, 0 },
 };
 
+static const struct option_word mtu_words[] = {
+	{ "warn", false },
+	{ "stop", true },
+	{ NULL, 0 },
+};
+
 static const struct option_word policy_words[] = {
 	{ "OTHER", false },
 	{ "FIFO", true },
@@ -113,6 +119,12 @@ const struct option_row option_rows[] = {
 	{ 0, "vlan-offload", NULL, "off|keep",
 	  "what a forwarding mode does with the card's stripping of VLAN tags (off)",
 	  &kind_bool, .words = vlan_offload_words, PORT(keep_vlan_offload), .in = IN_PORT },
+	{ .key = "wait-for-device", .in = IN_PORT,
+	  .about = "start without the device too, and serve it once it is there (no)",
+	  .kind = &kind_bool, .words = words_yes_no, PORT(wait_for_device) },
+	{ .key = "mtu-too-large", .in = IN_PORT,
+	  .about = "when the MTU is raised above what frames take: warn, or stop the port (warn)",
+	  .kind = &kind_bool, .words = mtu_words, PORT(mtu_stops) },
 	{ 'm', "no-need-wakeup", NULL, NULL,
 	  "bind without need_wakeup: the kernel is called for every batch",
 	  .scope = SCOPE_FORWARD, SHORT_FOR("need-wakeup", "no") },

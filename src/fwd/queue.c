@@ -60,6 +60,15 @@ struct queue queue_idle(unsigned port)
 	};
 }
 
+struct queue queue_lost(unsigned port)
+{
+	struct queue queue = queue_idle(port);
+
+	queue.down = queue.lost_device = true;
+	queue.tx_left = UINT64_MAX;
+	return queue;
+}
+
 void queue_hand_over(struct queue *queue, struct handover *handover, int bell_fd)
 {
 	handover_sender(handover, &queue->tx, &queue->completion);

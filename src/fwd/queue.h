@@ -42,7 +42,7 @@ struct queue {
 	bool flag_wakes;     /* wake-ups are needed only where the ring's flag says so: zero-copy */
 	bool busy_poll;	     /* a call in every pass, for the driver's NAPI runs in it */
 	bool unsent;	     /* the kernel has not taken all of the TX ring, as far as we know */
-	bool down;	     /* the last wake-up said ENETDOWN or ENXIO */
+	bool down;	     /* the last wake-up said ENETDOWN or ENXIO, or there is no device */
 	bool held;	     /* frames wait on RX because the egress has no room */
 	bool hands_over;     /* TX leads to another worker */
 	bool closed;	     /* its counts are final and stand in `final` */
@@ -56,8 +56,9 @@ struct queue {
 
 	/* Rare events, and what a closed queue leaves behind. */
 	GROUP_BEGIN(rare);
-	bool zero_copy; /* as bound */
-	int bell_fd;	/* wakes the worker that TX leads to; borrowed from it */
+	bool zero_copy;	  /* as bound */
+	bool lost_device; /* there is no socket until the device is there again */
+	int bell_fd;	  /* wakes the worker that TX leads to; borrowed from it */
 	uint64_t partial_checksums;
 	uint64_t calls[CALL_COUNTS]; /* those that are not made of kicks */
 	uint64_t stuck_since_ns;  /* refused descriptors may be outstanding since then; 0: none */
@@ -76,6 +77,9 @@ ASSERT_GROUP(queue, pieces, 1);
 
 /* A port's queue without a socket: nothing comes, and nothing can go. Main thread. */
 struct queue queue_idle(unsigned port);
+
+/* The same of a port whose device is gone, or has not come yet: what is to leave there is dropped. */
+struct queue queue_lost(unsigned port);
 
 /* TX and completion are a hand-over's from now on, to the worker that bell_fd wakes. Main thread. */
 void queue_hand_over(struct queue *queue, struct handover *handover, int bell_fd);

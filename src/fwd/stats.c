@@ -42,6 +42,26 @@ void queue_counts_refused(struct queue_counts *counts)
 	take_off(&counts->tx_descriptors, returned);
 }
 
+static void add_each(uint64_t *to, const uint64_t *from, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		to[i] += from[i];
+}
+
+void queue_counts_add(struct queue_counts *counts, const struct queue_counts *past)
+{
+	counts->rx_packets += past->rx_packets;
+	counts->rx_descriptors += past->rx_descriptors;
+	counts->rx_bytes += past->rx_bytes;
+	counts->tx_packets += past->tx_packets;
+	counts->tx_descriptors += past->tx_descriptors;
+	counts->tx_bytes += past->tx_bytes;
+	counts->partial_checksums += past->partial_checksums;
+	add_each(counts->drops, past->drops, DROP_REASONS);
+	add_each(counts->kicks, past->kicks, KICK_RESULTS);
+	add_each(counts->calls, past->calls, CALL_COUNTS);
+}
+
 int64_t worker_counts_kernel(const struct worker_counts *counts)
 {
 	int64_t kernel = 0;

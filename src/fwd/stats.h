@@ -105,6 +105,10 @@ static inline size_t worker_counts_words(unsigned queues)
  * tx_descriptors: they were not sent. (Their bytes are not known, and stay in tx_bytes.) */
 void queue_counts_refused(struct queue_counts *counts);
 
+/* Adds the totals of a socket that is closed to those of the one in its place, or of none. Its occupancies
+ * are of no moment any more, and stay out. */
+void queue_counts_add(struct queue_counts *counts, const struct queue_counts *past);
+
 /* Frames that the kernel has, and frames that are lost until their port is closed, over all queues. */
 int64_t worker_counts_kernel(const struct worker_counts *counts);
 uint64_t worker_counts_lost(const struct worker_counts *counts);

@@ -72,6 +72,7 @@ int tx_job_new(struct tx_job **result, const struct conf_forward *conf, unsigned
 	if (!job)
 		return -ENOMEM;
 	job->ports = ports;
+	job->frames = frames;
 	job->written = calloc(frames, sizeof(*job->written));
 	err = job->written ? fill_in_sizes(job, tx) : -ENOMEM;
 	if (err) {
@@ -107,6 +108,15 @@ void tx_job_free(struct tx_job *job)
 	free(job);
 }
 
+static void build_frames(const struct tx_job *job, struct tx_port *tx)
+{
+	/* The longest comes last, and stays. */
+	for (uint32_t i = 0; i < job->sizes; i++) {
+		frame_build(tx->body, job->len[i], &tx->opts);
+		memcpy(tx->heads + (size_t)i * job->head_len, tx->body, job->head_len);
+	}
+}
+
 int tx_job_build(struct tx_job *job, unsigned port)
 {
 	struct tx_port *tx = &job->port[port];
@@ -116,12 +126,17 @@ int tx_job_build(struct tx_job *job, unsigned port)
 	tx->body = calloc(1, longest);
 	if (!tx->heads || !tx->body)
 		return -ENOMEM;
-	/* The longest comes last, and stays. */
-	for (uint32_t i = 0; i < job->sizes; i++) {
-		frame_build(tx->body, job->len[i], &tx->opts);
-		memcpy(tx->heads + (size_t)i * job->head_len, tx->body, job->head_len);
-	}
+	build_frames(job, tx);
 	return 0;
+}
+
+void tx_job_set_source(struct tx_job *job, unsigned port, const uint8_t *mac)
+{
+	struct tx_port *tx = &job->port[port];
+
+	memcpy(tx->opts.src, mac, MAC_LEN);
+	build_frames(job, tx);
+	memset(job->written, 0, job->frames * sizeof(*job->written));
 }
 
 static void tick_cycle(struct tx_job *job)

@@ -47,7 +47,9 @@ struct tx_job {
 	struct cycle_counts cycle;
 	unsigned ports;
 	struct tx_port port[CONF_PORTS_MAX];
-	uint32_t *written; /* what each chunk of the UMEM holds, see tx_job_write(); 0: nothing */
+	uint32_t frames;
+	uint32_t *
+		written; /* what each of the `frames` chunks holds, see tx_job_write(); 0: nothing */
 };
 
 /*
@@ -61,6 +63,9 @@ void tx_job_free(struct tx_job *job);
 
 /* Builds the frames of a port from its opts. Main thread. Returns 0 or -ENOMEM. */
 int tx_job_build(struct tx_job *job, unsigned port);
+
+/* What is sent from now on comes from this address. Main thread, the worker being parked. */
+void tx_job_set_source(struct tx_job *job, unsigned port, const uint8_t *mac);
 
 /*
  * Looks at the clock, once a pass, and sets what is due on every port. The worker's thread, as the

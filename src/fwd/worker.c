@@ -90,10 +90,39 @@ void worker_free(struct worker *worker)
 	free(worker);
 }
 
+/* The sending half of a hand-over, which is no socket's, in a queue made anew. */
+static void keep_hand_over(struct queue *queue, const struct queue *before)
+{
+	queue->tx = before->tx;
+	queue->completion = before->completion;
+	queue->tx_tag = before->tx_tag;
+	queue->tx_bytes = before->tx_bytes;
+	queue->tx_continued = before->tx_continued;
+	queue->hands_over = true;
+	queue->bell_fd = before->bell_fd;
+	queue->unsent = before->unsent;
+}
+
+/* What was counted while there was no socket. */
+static void count_past(struct worker *worker, const struct queue *queue)
+{
+	struct queue_counts counts;
+
+	queue_count(queue, &counts);
+	queue_counts_add(&worker->past[queue->port], &counts);
+}
+
+void worker_plug_absent(struct worker *worker, unsigned port)
+{
+	(void)worker_plug(worker, port, NULL, false);
+	worker->queue[port] = queue_lost(port);
+}
+
 struct queue *worker_plug(struct worker *worker, unsigned port, const struct xsk *xsk,
 			  bool receives)
 {
 	struct queue *queue = &worker->queue[port];
+	const struct queue before = *queue;
 
 	assert(port <= worker->queues && port < CONF_PORTS_MAX);
 	if (port == worker->queues)
@@ -103,6 +132,8 @@ struct queue *worker_plug(struct worker *worker, unsigned port, const struct xsk
 		worker->pollfd[1 + port] = (struct pollfd){ .fd = -1 };
 		return queue;
 	}
+	if (before.lost_device)
+		count_past(worker, &before);
 	*queue = (struct queue){
 		.rx = xsk->ring[XSK_RING_RX],
 		.fill = xsk->ring[XSK_RING_FILL],
@@ -114,9 +145,11 @@ struct queue *worker_plug(struct worker *worker, unsigned port, const struct xsk
 		.stock = receives ? ring_size(&xsk->ring[XSK_RING_RX]) + worker->batch : 0,
 		.port = (uint16_t)port,
 		.tx_tag = ledger_pack(LEDGER_TX, port, 0),
-		.tx_left = UINT64_MAX,
+		.tx_left = before.lost_device ? before.tx_left : UINT64_MAX,
 		.busy_poll = worker->busy_poll,
 	};
+	if (before.hands_over)
+		keep_hand_over(queue, &before);
 	worker->pollfd[1 + port] = (struct pollfd){ .fd = xsk->fd };
 	worker_refill(worker, queue, false);
 	return queue;
@@ -161,6 +194,7 @@ void worker_count(const struct worker *worker, struct worker_counts *counts)
 	counts->cycle = worker->tx_job ? worker->tx_job->cycle : (struct cycle_counts){ 0 };
 	for (unsigned i = 0; i < worker->queues; i++) {
 		queue_count(&worker->queue[i], &counts->queue[i]);
+		queue_counts_add(&counts->queue[i], &worker->past[i]);
 		counts->queue[i].calls[CALL_POLL] = worker->polls;
 		counts->queue[i].tx_refused = load_relaxed(&worker->refused_of[i]);
 	}
@@ -575,11 +609,15 @@ bool worker_drained(struct worker *worker, bool moved, uint64_t *started_ns, uin
 static uint32_t take_back(struct worker *worker, unsigned port)
 {
 	uint32_t taken = 0, end = worker->first_frame + worker->pool.size;
+	const struct queue *queue = &worker->queue[port];
+	bool lends = queue->hands_over && !queue->closed; /* these come home by themselves */
 
 	for (uint32_t frame = worker->first_frame; frame < end; frame++) {
 		enum ledger_state state = ledger_state(worker->chunks.ledger[frame]);
 
 		if (state != LEDGER_FILL && state != LEDGER_TX && state != LEDGER_HAND_OVER)
+			continue;
+		if (state == LEDGER_HAND_OVER && lends)
 			continue;
 		if (ledger_port(worker->chunks.ledger[frame]) != port)
 			continue;
@@ -605,13 +643,12 @@ static void count_unreceived(struct worker *worker, const struct queue *queue)
 	}
 }
 
-/* Final counts, with nothing on its rings any more. */
-static void finish_counts(struct worker *worker, struct queue *queue)
+/* Received, but too late: they are counted as such, and the ledger has them as FILL. */
+static void count_untaken(struct queue *queue)
 {
 	struct ring_cursor rx = ring_peek(&queue->rx);
 	uint32_t left;
 
-	/* Received, but too late: they are counted as such, and the ledger has them as FILL. */
 	left = ring_ready(&queue->rx, ring_size(&queue->rx));
 	if (left > ring_size(&queue->rx)) /* only a kernel gone mad */
 		left = ring_size(&queue->rx);
@@ -624,6 +661,12 @@ static void finish_counts(struct worker *worker, struct queue *queue)
 		queue->drops[DROP_STOPPING] += !continued;
 	}
 	ring_release(&queue->rx, &rx);
+}
+
+/* Final counts, with nothing on its rings any more. */
+static void finish_counts(struct worker *worker, struct queue *queue)
+{
+	count_untaken(queue);
 	if (queue->hands_over)
 		count_unreceived(worker, queue);
 	queue_count(queue, &queue->final);
@@ -658,13 +701,49 @@ void worker_unplug(struct worker *worker, unsigned port, struct queue *gone)
 {
 	finish_counts(worker, &worker->queue[port]);
 	*gone = worker->queue[port];
+	queue_counts_add(&gone->final, &worker->past[port]);
+	worker->past[port] = (struct queue_counts){ 0 };
 	worker->queue[port] = queue_idle(port);
+	worker->pollfd[1 + port] = (struct pollfd){ .fd = -1 };
+}
+
+/* Packets on the TX ring, or taken by the kernel, that it has not completed; but for the lost ones. */
+static uint64_t packets_left(const struct queue *queue, const struct queue_counts *counts)
+{
+	uint64_t left = queue->tx.own - queue->tx_continued - counts->tx_packets;
+
+	return left > queue->tx_lost ? left - queue->tx_lost : 0;
+}
+
+void worker_lose(struct worker *worker, unsigned port)
+{
+	struct queue *queue = &worker->queue[port];
+	const struct queue before = *queue;
+	struct queue_counts counts;
+
+	count_untaken(queue);
+	queue_count(queue, &counts);
+	counts.tx_refused = load_relaxed(&worker->refused_of[port]);
+	if (!queue->hands_over)
+		counts.drops[DROP_LINK_DOWN] += packets_left(queue, &counts);
+	queue_counts_refused(&counts);
+	queue_counts_add(&worker->past[port], &counts);
+	worker_refused(worker, port, 0);
+	*queue = queue_lost(port);
+	queue->tx_left = before.tx_left;
+	if (before.hands_over) {
+		keep_hand_over(queue, &before);
+		queue->down = false; /* that is the receiver's to say */
+	}
 	worker->pollfd[1 + port] = (struct pollfd){ .fd = -1 };
 }
 
 uint32_t worker_reclaim(struct worker *worker, unsigned port)
 {
-	return take_back(worker, port);
+	uint32_t taken = take_back(worker, port);
+
+	publish(worker); /* in the newest snapshot they are in no place */
+	return taken;
 }
 
 /* The frames that are out for a port, or lost to it, are known by another number. */
@@ -686,16 +765,19 @@ void worker_renumber(struct worker *worker, unsigned ports, const int *before)
 	struct queue queue[CONF_PORTS_MAX];
 	struct pollfd pollfd[CONF_PORTS_MAX];
 	uint32_t refused_of[CONF_PORTS_MAX];
+	struct queue_counts past[CONF_PORTS_MAX];
 	unsigned number[CONF_PORTS_MAX] = { 0 };
 
 	assert(!worker->inlets);
 	memcpy(queue, worker->queue, sizeof(queue));
 	memcpy(pollfd, &worker->pollfd[1], sizeof(pollfd));
 	memcpy(refused_of, worker->refused_of, sizeof(refused_of));
+	memcpy(past, worker->past, sizeof(past));
 	for (unsigned i = 0; i < ports; i++) {
 		worker->queue[i] = queue_idle(i);
 		worker->pollfd[1 + i] = (struct pollfd){ .fd = -1 };
 		worker->refused_of[i] = 0;
+		worker->past[i] = (struct queue_counts){ 0 };
 		if (before[i] < 0)
 			continue;
 		number[before[i]] = i;
@@ -704,6 +786,7 @@ void worker_renumber(struct worker *worker, unsigned ports, const int *before)
 		worker->queue[i].tx_tag = ledger_pack(LEDGER_TX, i, 0);
 		worker->pollfd[1 + i] = pollfd[before[i]];
 		worker->refused_of[i] = refused_of[before[i]];
+		worker->past[i] = past[before[i]];
 	}
 	worker->queues = (uint16_t)ports;
 	renumber_frames(worker, number);

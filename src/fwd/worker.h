@@ -73,7 +73,7 @@ struct worker {
 	/* Owner: the worker's thread. */
 	GROUP_BEGIN(own);
 	struct pool pool;
-	uint64_t reclaimed; /* Owner: the daemon, after the thread has ended. */
+	uint64_t reclaimed; /* Owner: the main thread, while it is parked or has ended. */
 	uint64_t answered;  /* the last request that a snapshot answered */
 	bool done;	    /* done_fd was written */
 	GROUP_END(own);
@@ -116,6 +116,8 @@ struct worker {
 	int tid;	      /* the kernel's number of its thread; 0: not running yet */
 	int wake_fd;	      /* eventfd; written to end a sleep. Owned. */
 	int done_fd; /* eventfd of the daemon; written once a finite job is done or given up */
+	/* Of sockets that ports had before their devices went. Owner: the main thread, while it is parked. */
+	struct queue_counts past[CONF_PORTS_MAX];
 	GROUP_END(cold);
 
 	/* Owner: the main thread. */
@@ -187,13 +189,16 @@ void worker_resume(struct worker *worker);
 
 /*
  * Gives the worker a mapped socket for a port, the next one or one that was unplugged (CONF_PORTS_MAX in
- * all), and stocks its fill ring; NULL: the worker has no queue of that port. Of a socket whose device has
+ * all), and stocks its fill ring; NULL: the worker has no queue of that port, or not yet. Of a socket whose device has
  * no RX queue of its number, `receives` is false: it gets no frame for one.
  * The worker then owns the user side of the rings; the socket stays the daemon's. Main thread, the worker
  * being parked. Returns the queue, for the mode's own settings.
  */
 struct queue *worker_plug(struct worker *worker, unsigned port, const struct xsk *xsk,
 			  bool receives);
+
+/* Where there is to be a queue of the port, whose device is not there yet. */
+void worker_plug_absent(struct worker *worker, unsigned port);
 
 /*
  * Takes a port's queue from the worker, with its counts final in gone->final, what was still on RX having
@@ -203,6 +208,14 @@ struct queue *worker_plug(struct worker *worker, unsigned port, const struct xsk
  */
 void worker_unplug(struct worker *worker, unsigned port, struct queue *gone);
 uint32_t worker_reclaim(struct worker *worker, unsigned port);
+
+/*
+ * As worker_unplug(), of a port that stays while its device is gone: it keeps its number, its counts and its
+ * part in a hand-over. What is to leave there is dropped (link_down), and so is what was on its TX ring and
+ * not completed. worker_reclaim() follows once the socket is closed, and worker_plug() when there is another
+ * one. Main thread, the worker being parked.
+ */
+void worker_lose(struct worker *worker, unsigned port);
 
 /*
  * Gives the ports other numbers: port i from now on is the one that was before[i], or, where that is negative, a

@@ -9,7 +9,8 @@
 /* What a running worker takes up, or another name of the same device: the ports themselves are compared one
  * by one. */
 static const char *const forward_params[] = { "wait", "batch", "cpus", "ports", NULL };
-static const char *const port_params[] = { "device", "promiscuous", NULL };
+static const char *const port_params[] = { "device", "promiscuous", "wait-for-device",
+					   "mtu-too-large", NULL };
 
 static bool same_port(const struct plan_port *before, const struct plan_port *after)
 {
@@ -153,8 +154,10 @@ void plan_leave_out_ours(struct netdev *now, const struct netdev *before,
 bool plan_shares_device(const struct plan_forward *one, const struct plan_forward *other)
 {
 	for (unsigned i = 0; i < one->ports; i++) {
-		for (unsigned j = 0; j < other->ports; j++) {
-			if (one->port[i].device.ifindex == other->port[j].device.ifindex)
+		const struct netdev *device = &one->port[i].device;
+
+		for (unsigned j = 0; device->present && j < other->ports; j++) {
+			if (device->ifindex == other->port[j].device.ifindex)
 				return true;
 		}
 	}

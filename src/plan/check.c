@@ -131,7 +131,8 @@ static void check_mtu(struct build *build, struct plan_forward *forward,
 		char larger[64];
 
 		mtu_larger_chunks(conf, device->mtu, larger, sizeof(larger));
-		build_say(build, PLAN_ERROR, forward, port,
+		/* Raised while it runs: that was said, and is no reason to refuse what is new. */
+		build_say(build, device->served ? PLAN_WARNING : PLAN_ERROR, forward, port,
 			  "%s: MTU %u does not fit frames of %u bytes, which take up to %u; start "
 			  "with %s (any MTU)%s, or `ip link set dev %s mtu %u`",
 			  device->name, device->mtu, conf->frame_size, limit,
@@ -246,6 +247,15 @@ void build_checks(struct build *build, struct plan_forward *forward)
 	for (unsigned i = 0; i < forward->ports; i++) {
 		const struct plan_port *port = &forward->port[i];
 
+		if (port->device.awaited) {
+			build_say(build, PLAN_NOTE, forward, port,
+				  "%s: no such interface yet; planned for %u queue%s, and its port "
+				  "comes up when it appears",
+				  port->conf->device, port->device.rx_queues,
+				  port->device.rx_queues == 1 ? "" : "s");
+			all_present = false;
+			continue;
+		}
 		if (!port->device.present) {
 			build_say(build, PLAN_ABSENT, forward, port,
 				  "%s: no such interface; `ip link` lists those of this network "

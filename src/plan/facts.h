@@ -17,7 +17,9 @@ struct netdev_queues {
 
 /* A network device, as it was when it was looked at. */
 struct netdev {
-	bool present;		     /* else nothing below is known */
+	bool present;		     /* else nothing below is known, but for the next */
+	bool awaited;		     /* not present, and to be planned for: with the queues below */
+	bool served;		     /* a running port has it, and keeps it */
 	char name[NETDEV_NAME_SIZE]; /* the kernel's own name for it */
 	char driver[32];	     /* as ethtool -i says; "" if it says nothing */
 	int ifindex;

@@ -27,6 +27,10 @@ static json_t *port_json(const struct plan_port *port)
 	json_object_set_new(object, "port", json_string(port->conf->name));
 	json_object_set_new(object, "device", json_string(port->conf->device));
 	json_object_set_new(object, "present", json_boolean(device->present));
+	if (!device->present && device->awaited) {
+		json_object_set_new(object, "rx_queues", integer(device->rx_queues));
+		json_object_set_new(object, "tx_queues", integer(device->tx_queues));
+	}
 	if (!device->present)
 		return object;
 	json_object_set_new(object, "interface", json_string(device->name));

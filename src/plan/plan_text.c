@@ -41,7 +41,7 @@ static void fill_port_cells(struct port_cells *cells, const struct plan_port *po
 	snprintf(cells->name, CELL_SIZE, "%s", port->conf->name);
 	snprintf(cells->device, CELL_SIZE, "%s", port->conf->device);
 	if (!device->present) {
-		snprintf(cells->driver, CELL_SIZE, "absent");
+		snprintf(cells->driver, CELL_SIZE, device->awaited ? "awaited" : "absent");
 		return;
 	}
 	if (strcmp(port->conf->device, device->name) != 0)

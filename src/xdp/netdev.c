@@ -413,13 +413,27 @@ static int parse_event(const struct nlmsghdr *message, void *context)
 	const struct nlattr *attr;
 
 	*event = (struct netdev_event){ .ifindex = info->ifi_index,
-					.up = info->ifi_flags & IFF_RUNNING };
+					.set_up = info->ifi_flags & IFF_UP,
+					.carrier = info->ifi_flags & IFF_RUNNING };
 	/* A port that leaves a bridge sends RTM_DELLINK too, of family AF_BRIDGE: it is still here. */
 	event->gone = message->nlmsg_type == RTM_DELLINK && info->ifi_family == AF_UNSPEC;
 	mnl_attr_for_each(attr, message, sizeof(*info))
 	{
-		if (mnl_attr_get_type(attr) == IFLA_MTU)
+		switch (mnl_attr_get_type(attr)) {
+		case IFLA_MTU:
 			event->mtu = mnl_attr_get_u32(attr);
+			break;
+		case IFLA_IFNAME:
+			copy_text(event->name, sizeof(event->name), attr);
+			break;
+		case IFLA_ADDRESS:
+			event->mac_told = mnl_attr_get_payload_len(attr) == MAC_LEN;
+			if (event->mac_told)
+				memcpy(event->mac, mnl_attr_get_payload(attr), MAC_LEN);
+			break;
+		default:
+			break;
+		}
 	}
 	return MNL_CB_STOP;
 }

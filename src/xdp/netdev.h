@@ -38,10 +38,20 @@ int netdev_names_of(int ifindex, netdev_name_fn *each, void *context);
 /* What happened to a device, or what it is like now. */
 struct netdev_event {
 	int ifindex;
-	bool gone;    /* deleted, or left this network namespace */
-	bool up;      /* it can carry frames: set up, and with a carrier */
+	bool gone;    /* deleted, or left this network namespace: the rest is not told */
+	bool set_up;  /* `ip link set up` */
+	bool carrier; /* something is at the other end */
 	uint32_t mtu; /* 0: not told */
+	char name[NETDEV_NAME_SIZE]; /* "": not told */
+	uint8_t mac[MAC_LEN];
+	bool mac_told; /* a device that has one tells it */
 };
+
+/* It can carry frames. */
+static inline bool netdev_event_up(const struct netdev_event *event)
+{
+	return event->set_up && event->carrier;
+}
 
 typedef void netdev_event_fn(const struct netdev_event *event, void *context);
 

@@ -20,6 +20,7 @@ enum port_state {
 
 /* What can be wrong with a port, each by its own owner. The first that is decides what is shown. */
 enum port_fault {
+	PORT_FAULT_DEVICE,  /* it cannot be served as it is; the reason says why */
 	PORT_FAULT_PROGRAM, /* our program is not on the device, or another one is */
 	PORT_FAULT_QUEUES,  /* not every queue that the plan has can be served */
 	PORT_FAULT_MTU,	    /* packets may come that no chunk has room for */

@@ -252,6 +252,8 @@ static void random_port(struct conf_port *port, unsigned index)
 	port->promiscuous = random_below(3);
 	port->replace = random_below(2);
 	port->keep_vlan_offload = random_below(2);
+	port->wait_for_device = random_below(2);
+	port->mtu_stops = random_below(2);
 }
 
 static void random_forward(struct conf_forward *forward)
