@@ -50,6 +50,9 @@ static void describe_port(const struct port *port, struct report_port *report)
 		.link = now.gone	      ? REPORT_LINK_ABSENT :
 			netdev_event_up(&now) ? REPORT_LINK_UP :
 						REPORT_LINK_DOWN,
+		.states = &port->states,
+		.now_ns = clock_now_ns(),
+		.served = port->served,
 		.mtu = now.mtu ? now.mtu : port->netdev.mtu,
 		.rx_queues = port->netdev.rx_queues,
 		.tx_queues = port->netdev.tx_queues,

@@ -27,6 +27,36 @@ static json_t *program_json(const struct report_port *port)
 	return object;
 }
 
+/* The newest first. */
+static json_t *history_json(const struct report_port *port)
+{
+	json_t *history = json_array();
+	const struct port_change *change;
+
+	for (unsigned i = 0; (change = port_state_past(port->states, i)); i++) {
+		json_t *object = json_object();
+
+		json_object_set_new(object, "age_seconds",
+				    seconds_json(port->now_ns - change->at_ns));
+		json_object_set_new(object, "state", json_text(port_state_word(change->state)));
+		json_object_set_new(object, "reason", json_text(change->reason));
+		json_array_append_new(history, object);
+	}
+	return history;
+}
+
+static void set_state(json_t *object, const struct report_port *port)
+{
+	const struct port_change *now = port_state_past(port->states, 0);
+
+	json_object_set_new(object, "state",
+			    json_text(port_state_word(port_state_now(port->states))));
+	json_object_set_new(object, "state_seconds",
+			    seconds_json(now ? port->now_ns - now->at_ns : 0));
+	json_object_set_new(object, "reason", json_text(now ? now->reason : ""));
+	json_object_set_new(object, "history", history_json(port));
+}
+
 static json_t *port_json(const struct report_port *port)
 {
 	json_t *object = json_object();
@@ -35,12 +65,15 @@ static json_t *port_json(const struct report_port *port)
 	json_object_set_new(object, "device", json_text(port->device));
 	json_object_set_new(object, "ifindex", json_integer(port->ifindex));
 	json_object_set_new(object, "link", json_text(report_link_name(port->link)));
+	set_state(object, port);
 	json_object_set_new(object, "mtu", json_count(port->mtu));
 	json_object_set_new(object, "driver", json_text(port->driver));
 	json_object_set_new(object, "rx_queues", json_count(port->rx_queues));
 	json_object_set_new(object, "tx_queues", json_count(port->tx_queues));
-	json_object_set_new(object, "attach", json_text(port->native ? "native" : "skb"));
-	json_object_set_new(object, "program", program_json(port));
+	json_object_set_new(object, "attach",
+			    port->served ? json_text(port->native ? "native" : "skb") :
+					   json_null());
+	json_object_set_new(object, "program", port->served ? program_json(port) : json_null());
 	json_object_set_new(object, "promiscuous", json_boolean(port->promiscuous));
 	return object;
 }

@@ -305,6 +305,11 @@ static uint64_t promiscuous_of(const struct report_port *port)
 	return port->promiscuous;
 }
 
+static uint64_t changes_of(const struct report_port *port)
+{
+	return port->states->changes;
+}
+
 static uint64_t mtu_of(const struct report_port *port)
 {
 	return port->mtu;
@@ -318,6 +323,9 @@ static const struct {
 	{ { "millrace_port_promiscuous", "", "1: made promiscuous by millraced.", true },
 	  promiscuous_of },
 	{ { "millrace_port_mtu_bytes", "bytes", "MTU of the device.", true }, mtu_of },
+	{ { "millrace_port_state_changes", "", "Changes of its state, its first one included.",
+	    false },
+	  changes_of },
 };
 
 static void print_ports(FILE *out, const struct report *report)
@@ -334,6 +342,30 @@ static void print_ports(FILE *out, const struct report *report)
 			print_label(out, "device", port->device);
 			fprintf(out, "} %" PRIu64 "\n", port_families[i].value(port));
 		}
+	}
+}
+
+static void print_state(FILE *out, const struct report_port *port, enum port_state state)
+{
+	fprintf(out, "millrace_port_state{");
+	print_label(out, "port", port->port);
+	fputc(',', out);
+	print_label(out, "device", port->device);
+	fputc(',', out);
+	print_label(out, "state", port_state_word(state));
+	fprintf(out, "} %d\n", port_state_now(port->states) == state);
+}
+
+/* One of them is 1. */
+static void print_states(FILE *out, const struct report *report)
+{
+	static const struct family family = { "millrace_port_state", "",
+					      "1: the state that the port is in.", true };
+
+	print_family(out, &family);
+	for (unsigned i = 0; i < report->ports; i++) {
+		for (int state = 0; state < PORT_STATES; state++)
+			print_state(out, &report->port[i], (enum port_state)state);
 	}
 }
 
@@ -377,6 +409,7 @@ char *metrics_text(const struct control_facts *facts, const struct report *repor
 		return NULL;
 	print_daemon(out, facts, report);
 	print_ports(out, report);
+	print_states(out, report);
 	print_programs(out, report);
 	for (size_t i = 0; i < sizeof(socket_families) / sizeof(socket_families[0]); i++)
 		print_socket_family(out, &socket_families[i], report);

@@ -38,6 +38,14 @@ static double seconds_of(const json_t *object, const char *key)
 
 /* --- ports --- */
 
+static void cell_seconds(struct table *table, double seconds)
+{
+	char text[TABLE_CELL_SIZE];
+
+	snprintf(text, sizeof(text), "%.0f s", seconds);
+	table_text(table, text);
+}
+
 static void port_cells(struct table *table, const json_t *port)
 {
 	const json_t *program = json_object_get(port, "program");
@@ -48,12 +56,16 @@ static void port_cells(struct table *table, const json_t *port)
 	table_text(table, text_of(port, "port"));
 	table_text(table, text_of(port, "device"));
 	table_count(table, count_of(port, "ifindex"));
-	table_text(table, text_of(port, "link"));
+	table_text(table, text_of(port, "state"));
+	cell_seconds(table, seconds_of(port, "state_seconds"));
 	table_count(table, count_of(port, "mtu"));
 	table_text(table, text_of(port, "driver"));
 	table_text(table, queues);
 	table_text(table, text_of(port, "attach"));
-	table_count(table, count_of(program, "id"));
+	if (json_is_object(program))
+		table_count(table, count_of(program, "id"));
+	else
+		table_text(table, "");
 	table_text(table, text_of(program, "name"));
 	table_text(table, text_of(program, "tag"));
 	table_text(table, is_true(port, "promiscuous") ? "on" : "off");
@@ -65,12 +77,39 @@ static int print_ports(FILE *out, const json_t *result)
 	json_t *port;
 	size_t i;
 
-	table_init(&table, "PORT DEVICE IFINDEX LINK MTU DRIVER RX/TX-QUEUES ATTACH PROGRAM NAME "
-			   "TAG PROMISCUOUS");
+	table_init(&table, "PORT DEVICE IFINDEX STATE FOR MTU DRIVER RX/TX-QUEUES ATTACH PROGRAM "
+			   "NAME TAG PROMISCUOUS");
 	json_array_foreach(json_object_get(result, "ports"), i, port)
 	{
 		port_cells(&table, port);
 	}
+	return table_print(&table, out);
+}
+
+/* Of ports that are not, and have not always been, as they should be. */
+static int print_history(FILE *out, const json_t *result)
+{
+	struct table table;
+	json_t *port, *change;
+	size_t i, j;
+
+	table_init(&table, "PORT AGO STATE REASON");
+	json_array_foreach(json_object_get(result, "ports"), i, port)
+	{
+		const json_t *history = json_object_get(port, "history");
+
+		if (json_array_size(history) == 1 && !strcmp(text_of(port, "state"), "up"))
+			continue;
+		json_array_foreach(history, j, change)
+		{
+			table_text(&table, text_of(port, "port"));
+			cell_seconds(&table, seconds_of(change, "age_seconds"));
+			table_text(&table, text_of(change, "state"));
+			table_text(&table, text_of(change, "reason"));
+		}
+	}
+	if (table.cells > table.columns)
+		fputc('\n', out);
 	return table_print(&table, out);
 }
 
@@ -181,6 +220,8 @@ static int print_status(FILE *out, const json_t *result, const json_t *before)
 	print_reload(out, result);
 	fputc('\n', out);
 	err = print_ports(out, result);
+	if (!err)
+		err = print_history(out, result);
 	fputc('\n', out);
 	if (!err)
 		err = print_queues(out, result);
@@ -190,8 +231,10 @@ static int print_status(FILE *out, const json_t *result, const json_t *before)
 
 static int print_only_ports(FILE *out, const json_t *result, const json_t *before)
 {
+	int err = print_ports(out, result);
+
 	(void)before;
-	return print_ports(out, result);
+	return err ? err : print_history(out, result);
 }
 
 /* --- stats --- */

@@ -8,6 +8,7 @@
 
 #include "fwd/mode.h"
 #include "fwd/stats.h"
+#include "xdp/port_state.h"
 #include "xdp/xsk.h"
 
 /* Whether the poller runs the driver's NAPI from its own calls. */
@@ -49,12 +50,15 @@ enum report_link {
 /* What there is to know of a port beside its counts; only where somebody asked for it. */
 struct report_port {
 	const char *port;   /* its name in the configuration */
-	const char *device; /* the kernel's name when it was opened */
+	const char *device; /* the kernel's name for it, or the last one it had */
 	const char *driver; /* "" if it is not told */
 	int ifindex;
 	enum report_link link;
+	const struct port_states *states;
+	uint64_t now_ns; /* their clock */
 	uint32_t mtu;
-	uint32_t rx_queues, tx_queues; /* active ones, when it was opened */
+	uint32_t rx_queues, tx_queues; /* active ones, without what our program adds */
+	bool served;		       /* else there is no program of ours */
 	bool native;		       /* how the program is attached */
 	bool promiscuous;	       /* by us; others may have their own reasons */
 	uint32_t prog_id;

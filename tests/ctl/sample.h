@@ -19,6 +19,7 @@ struct sample {
 	struct report_program program[2];
 	struct report_worker worker[2];
 	struct report_port port[2];
+	struct port_states states[2]; /* up for 3 s; gone for 2 s, up 3 s ago */
 	struct control_facts facts;
 	unsigned collected;   /* calls */
 	unsigned reloads;     /* ... */
@@ -75,12 +76,20 @@ static inline void sample_init(struct sample *sample)
 		sample->program[i] = (struct report_program){
 			.interface = device, .seen = 70 + i, .passed = 80 + i, .unexplained = 90 + i
 		};
+		sample->states[i] = (struct port_states){ 0 };
+		(void)port_state_link(&sample->states[i], PORT_STATE_UP, "", 7 * NSEC_PER_SEC);
+		if (i)
+			(void)port_state_link(&sample->states[i], PORT_STATE_GONE, "deleted",
+					      8 * NSEC_PER_SEC);
 		sample->port[i] = (struct report_port){
 			.port = name,
 			.device = device,
 			.driver = i ? "" : "veth",
 			.ifindex = 7 + (int)i,
 			.link = (enum report_link)i,
+			.states = &sample->states[i],
+			.now_ns = 10 * NSEC_PER_SEC,
+			.served = !i,
 			.mtu = 1500 + i,
 			.rx_queues = 2 + i,
 			.tx_queues = 4 + i,

@@ -154,6 +154,26 @@ static void a_reload_that_fails_lists_what_is_wrong(void **state)
 	free(answer);
 }
 
+static void a_port_that_is_gone_has_a_history_and_no_program(void **state)
+{
+	json_t *ports = result_of("ports");
+	json_t *lan = json_array_get(json_object_get(ports, "ports"), 1), *program, *attach;
+	char *text = json_dumps(json_object_get(lan, "history"),
+				JSON_COMPACT | JSON_PRESERVE_ORDER | JSON_REAL_PRECISION(9));
+
+	(void)state;
+	assert_string_equal(json_string_value(json_object_get(lan, "state")), "gone");
+	assert_string_equal(json_string_value(json_object_get(lan, "reason")), "deleted");
+	assert_string_equal(text, "[{\"age_seconds\":2.0,\"state\":\"gone\",\"reason\":"
+				  "\"deleted\"},{\"age_seconds\":3.0,\"state\":\"up\","
+				  "\"reason\":\"\"}]");
+	program = json_object_get(lan, "program");
+	attach = json_object_get(lan, "attach");
+	assert_true(json_is_null(program) && json_is_null(attach));
+	free(text);
+	json_decref(ports);
+}
+
 static void status_is_to_the_character(void **state)
 {
 	char want[4096];
@@ -168,7 +188,9 @@ static void status_is_to_the_character(void **state)
 	snprintf(want, sizeof(want),
 		 "{\"state\":\"running\",\"pid\":%d,\"version\":\"1.2\",\"uptime_seconds\":12.345,"
 		 "\"configuration\":null,\"generation\":5,\"last_reload\":null,\"ports\":["
-		 "{\"port\":\"wan\",\"device\":\"d0\",\"ifindex\":7,\"link\":\"up\",\"mtu\":1500,"
+		 "{\"port\":\"wan\",\"device\":\"d0\",\"ifindex\":7,\"link\":\"up\","
+		 "\"state\":\"up\",\"state_seconds\":3.0,\"reason\":\"\",\"history\":[{"
+		 "\"age_seconds\":3.0,\"state\":\"up\",\"reason\":\"\"}],\"mtu\":1500,"
 		 "\"driver\":\"veth\",\"rx_queues\":2,\"tx_queues\":4,\"attach\":\"native\","
 		 "\"program\":{\"id\":100,\"name\":\"millrace\",\"tag\":\"decae08c01455707\"},"
 		 "\"promiscuous\":true,\"queues\":[{\"queue\":0,\"forward\":\"main\",\"mode\":"
@@ -288,6 +310,8 @@ int main(void)
 		cmocka_unit_test_setup(what_is_no_request_is_told_so, fresh_sample),
 		cmocka_unit_test_setup(members_of_the_group_look_and_change_nothing, fresh_sample),
 		cmocka_unit_test_setup(a_reload_that_fails_lists_what_is_wrong, fresh_sample),
+		cmocka_unit_test_setup(a_port_that_is_gone_has_a_history_and_no_program,
+				       fresh_sample),
 		cmocka_unit_test_setup(status_is_to_the_character, fresh_sample),
 		cmocka_unit_test_setup(status_tells_of_the_file_and_the_last_reload, fresh_sample),
 		cmocka_unit_test_setup(names_that_are_no_utf8_are_readable_all_the_same,

@@ -173,7 +173,8 @@ static void status_has_ports_queues_and_workers(void **state)
 		"{\"state\":\"running\",\"pid\":12,\"version\":\"1.2\",\"uptime_seconds\":93784.5,"
 		"\"configuration\":\"/etc/m.conf\",\"generation\":3,\"last_reload\":{\"ok\":false,"
 		"\"errors\":2,\"age_seconds\":61},\"ports\":[{\"port\":\"wan\",\"device\":\"d0\","
-		"\"ifindex\":7,\"link\":\"up\",\"mtu\":1500,\"driver\":\"veth\",\"rx_queues\":2,"
+		"\"ifindex\":7,\"state\":\"up\",\"state_seconds\":5.2,\"history\":[{\"age_seconds"
+		"\":5.2,\"state\":\"up\",\"reason\":\"\"}],\"mtu\":1500,\"driver\":\"veth\",\"rx_queues\":2,"
 		"\"tx_queues\":4,\"attach\":\"native\",\"program\":{\"id\":100,\"name\":"
 		"\"millrace\",\"tag\":\"decae08c01455707\"},\"promiscuous\":true,\"queues\":["
 		"{\"queue\":1,\"forward\":\"main\",\"mode\":\"patch\",\"worker\":0,\"cpu\":4,"
@@ -187,10 +188,10 @@ static void status_has_ports_queues_and_workers(void **state)
 		"configuration /etc/m.conf, reloaded 3 times\n"
 		"last reload 1 min 1 s ago, refused: 2 errors\n"
 		"\n"
-		"PORT  DEVICE  IFINDEX  LINK   MTU  DRIVER  RX/TX-QUEUES  ATTACH  PROGRAM  NAME      "
-		"TAG               PROMISCUOUS\n"
-		"wan   d0            7  up    1500  veth             2/4  native      100  millrace  "
-		"decae08c01455707  on\n"
+		"PORT  DEVICE  IFINDEX  STATE  FOR   MTU  DRIVER  RX/TX-QUEUES  ATTACH  PROGRAM  "
+		"NAME      TAG               PROMISCUOUS\n"
+		"wan   d0            7  up     5 s  1500  veth             2/4  native      100  "
+		"millrace  decae08c01455707  on\n"
 		"\n"
 		"PORT  QUEUE  FORWARD  MODE   WORKER  CPU  COPY  NEED-WAKEUP  BUSY-POLL  FILL  RX  "
 		"TX  COMPLETION  KERNEL\n"
@@ -201,6 +202,34 @@ static void status_has_ports_queues_and_workers(void **state)
 		"RECLAIMED  BALANCE\n"
 		"     0  main     patch    4  poll        1    100    50          3     1  "
 		"        2        0\n");
+}
+
+static void ports_that_were_not_always_up_have_a_history(void **state)
+{
+	(void)state;
+	assert_printed(
+		COMMAND_PORTS,
+		"{\"ports\":[{\"port\":\"wan\",\"device\":\"d0\",\"ifindex\":7,\"state\":\"up\","
+		"\"state_seconds\":5.2,\"history\":[{\"age_seconds\":5.2,\"state\":\"up\","
+		"\"reason\":\"\"}],\"mtu\":1500,\"driver\":\"veth\",\"rx_queues\":2,"
+		"\"tx_queues\":4,\"attach\":\"native\",\"program\":{\"id\":100,\"name\":"
+		"\"millrace\",\"tag\":\"decae08c01455707\"},\"promiscuous\":true},"
+		"{\"port\":\"lan\",\"device\":\"d1\",\"ifindex\":0,\"state\":\"gone\","
+		"\"state_seconds\":2,\"history\":[{\"age_seconds\":2,\"state\":\"gone\","
+		"\"reason\":\"deleted\"},{\"age_seconds\":70,\"state\":\"up\",\"reason\":"
+		"\"\"}],\"mtu\":1500,\"driver\":\"veth\",\"rx_queues\":2,\"tx_queues\":4,"
+		"\"attach\":null,\"program\":null,\"promiscuous\":false}]}",
+		NULL,
+		"PORT  DEVICE  IFINDEX  STATE  FOR   MTU  DRIVER  RX/TX-QUEUES  ATTACH  PROGRAM  "
+		"NAME      TAG               PROMISCUOUS\n"
+		"wan   d0            7  up     5 s  1500  veth             2/4  native  100      "
+		"millrace  decae08c01455707  on\n"
+		"lan   d1            0  gone   2 s  1500  veth             2/4  -       -        "
+		"-         -                 off\n"
+		"\n"
+		"PORT  AGO   STATE  REASON\n"
+		"lan   2 s   gone   deleted\n"
+		"lan   70 s  up     -\n");
 }
 
 static void the_others_are_a_line_or_what_came(void **state)
@@ -234,6 +263,7 @@ int main(void)
 		cmocka_unit_test(alarms_are_said),
 		cmocka_unit_test(one_is_no_plural),
 		cmocka_unit_test(status_has_ports_queues_and_workers),
+		cmocka_unit_test(ports_that_were_not_always_up_have_a_history),
 		cmocka_unit_test(the_others_are_a_line_or_what_came),
 		cmocka_unit_test(an_empty_result_is_no_harm),
 	};

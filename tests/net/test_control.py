@@ -24,8 +24,8 @@ DOCUMENTED = (REPOSITORY / "docs/control-protocol.md").read_text()
 REPORT_DOCUMENTED = (REPOSITORY / "docs/report-json.md").read_text()
 STATUS = {"state", "pid", "version", "uptime_seconds", "configuration", "generation",
           "last_reload", "ports", "workers"}
-PORT = {"port", "device", "ifindex", "link", "mtu", "driver", "rx_queues", "tx_queues", "attach",
-        "program", "promiscuous"}
+PORT = {"port", "device", "ifindex", "link", "state", "state_seconds", "reason", "history", "mtu",
+        "driver", "rx_queues", "tx_queues", "attach", "program", "promiscuous"}
 QUEUE = {"queue", "forward", "mode", "worker", "cpu", "zero_copy", "need_wakeup", "busy_poll",
          "fill", "rx", "tx", "completion", "kernel"}
 WORKER = {"worker", "forward", "mode", "wait", "fresh", "sockets", "cpu", "total", "pool",
