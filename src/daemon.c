@@ -17,6 +17,7 @@
 #include "monitor.h"
 #include "operators.h"
 #include "planner.h"
+#include "program_watch.h"
 #include "xdp/opener.h"
 
 struct daemon {
@@ -30,7 +31,7 @@ struct daemon {
 	struct opener_opts opener_opts;
 	struct links links;
 	sd_event *loop;
-	sd_event_source *report_timer;
+	sd_event_source *report_timer, *program_timer;
 	bool output_failed;
 	int status; /* exit status */
 };
@@ -69,6 +70,19 @@ static int on_report(sd_event_source *source, uint64_t due_us, void *context)
 	if (due_us <= now_us)
 		due_us += (now_us - due_us) / interval_us * interval_us + interval_us;
 	sd_event_source_set_time(source, due_us);
+	return sd_event_source_set_enabled(source, SD_EVENT_ONESHOT);
+}
+
+static int on_program_timer(sd_event_source *source, uint64_t due_us, void *context)
+{
+	struct daemon *daemon = context;
+
+	(void)due_us;
+	if (program_watch_look(&daemon->fleet)) {
+		daemon->status = 1;
+		return sd_event_exit(daemon->loop, 0);
+	}
+	sd_event_source_set_time(source, (clock_now_ns() + PROGRAM_WATCH_NS) / 1000);
 	return sd_event_source_set_enabled(source, SD_EVENT_ONESHOT);
 }
 
@@ -124,6 +138,9 @@ static int open_loop(struct daemon *daemon)
 		err = sd_event_add_time(daemon->loop, &daemon->report_timer, CLOCK_MONOTONIC,
 					now_us + conf->interval_s * 1000000ULL, accuracy_us,
 					on_report, daemon);
+	if (err >= 0) /* with as few wake-ups of its own as can be: 0 is the library's 250 ms */
+		err = sd_event_add_time(daemon->loop, &daemon->program_timer, CLOCK_MONOTONIC,
+					now_us + PROGRAM_WATCH_NS / 1000, 0, on_program_timer, daemon);
 	if (err >= 0 && conf->duration_s)
 		err = sd_event_add_time(daemon->loop, NULL, CLOCK_MONOTONIC,
 					now_us + conf->duration_s * 1000000ULL, accuracy_us,
@@ -315,6 +332,7 @@ static void close_all(struct daemon *daemon)
 	fleet_close(&daemon->fleet);
 	plan_free(daemon->plan);
 	sd_event_source_unref(daemon->report_timer);
+	sd_event_source_unref(daemon->program_timer);
 	sd_event_unref(daemon->loop);
 	links_close(&daemon->links);
 	opener_stop();

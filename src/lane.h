@@ -10,6 +10,15 @@
 #include "xdp/prog.h"
 #include "xdp/xsk.h"
 
+/* What is known of a program that somebody took off; program_watch.c's. Times of the monotonic clock, 0: never. */
+struct port_loss {
+	uint64_t since_ns; /* it is lost; 0: it is where it should be */
+	uint64_t back_ns;  /* it was attached again */
+	uint64_t retry_ns; /* not before then */
+	uint64_t wait_ns;  /* until the next attempt but one */
+	bool said;
+};
+
 /* One interface that is forwarded. */
 struct port {
 	const struct conf_port *conf; /* borrowed */
@@ -26,6 +35,7 @@ struct port {
 	unsigned tries;	     /* in vain */
 	uint64_t retry_ns;   /* when it is tried again; 0: when something happens to it */
 	char complaint[256]; /* why not, as it was said */
+	struct port_loss loss;
 	/* What was said of it, once each. */
 	bool said_unexplained, said_partial, said_oversize, said_no_napi;
 };

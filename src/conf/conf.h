@@ -50,6 +50,12 @@ enum conf_promiscuous {
 	CONF_PROMISCUOUS_OFF,
 };
 
+/* What is done where somebody takes our XDP program off an interface. */
+enum conf_program_lost {
+	CONF_PROGRAM_LOST_REATTACH,
+	CONF_PROGRAM_LOST_EXIT,
+};
+
 /* The kernel's limits of a chunk: 2048 bytes up to one page (xdp_umem_reg()). */
 #define CONF_FRAME_SIZE_MIN 2048
 #define CONF_FRAME_SIZE_MAX 4096
@@ -102,6 +108,7 @@ struct conf_port {
 	enum conf_attach attach;
 	enum conf_zero_copy zero_copy;
 	enum conf_promiscuous promiscuous;
+	enum conf_program_lost on_program_lost;
 	bool replace;		/* a foreign XDP program is taken off the interface */
 	bool keep_vlan_offload; /* the card may strip VLAN tags: frames lose them */
 	bool wait_for_device;	/* it may be absent at the start */

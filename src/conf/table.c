@@ -30,6 +30,12 @@ static const struct option_word promiscuous_words[] = {
 	{ NULL, 0 },
 };
 
+static const struct option_word program_lost_words[] = {
+	{ "reattach", CONF_PROGRAM_LOST_REATTACH },
+	{ "exit", CONF_PROGRAM_LOST_EXIT },
+	{ NULL, 0 },
+};
+
 static const struct option_word vlan_offload_words[] = {
 	{ "off", false },
 	{ "keep", true },
@@ -106,6 +112,9 @@ const struct option_row option_rows[] = {
 	  "take another XDP program off the interface; it is not put back at the end",
 	  SWITCH, PORT(replace), .in = IN_PORT,
 	  .about = "take another XDP program off the interface (no)" },
+	{ 0, "on-program-lost", NULL, "reattach|exit",
+	  "what to do when somebody takes our XDP program off the interface (reattach)",
+	  &kind_words, .words = program_lost_words, PORT(on_program_lost), .in = IN_PORT },
 	{ 'z', "zero-copy", NULL, NULL,
 	  "zero-copy or fail (neither: zero-copy if possible, else copy)",
 	  .scope = SCOPE_PORT, SHORT_FOR("zero-copy", "require") },

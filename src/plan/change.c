@@ -10,7 +10,7 @@
  * by one. */
 static const char *const forward_params[] = { "wait", "batch", "cpus", "ports", NULL };
 static const char *const port_params[] = { "device", "promiscuous", "wait-for-device",
-					   "mtu-too-large", NULL };
+					   "mtu-too-large", "on-program-lost", NULL };
 
 static bool same_port(const struct plan_port *before, const struct plan_port *after)
 {
@@ -108,7 +108,8 @@ static bool same_params(const struct plan_forward *before, const struct plan_for
 	    before->conf->batch != after->conf->batch)
 		return false;
 	for (unsigned i = 0; i < before->ports; i++) {
-		if (before->port[i].conf->promiscuous != after->port[i].conf->promiscuous)
+		if (before->port[i].conf->promiscuous != after->port[i].conf->promiscuous ||
+		    before->port[i].conf->on_program_lost != after->port[i].conf->on_program_lost)
 			return false;
 	}
 	for (unsigned i = 0; i < before->workers; i++) {

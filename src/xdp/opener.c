@@ -288,18 +288,52 @@ int opener_attach(const struct prog_opts *opts, struct prog *prog)
 	call.request.attach.queues = opts->queues;
 	call.request.attach.mode = opts->attach;
 	call.request.attach.replace = opts->replace;
-	err = ask(&call, 3);
+	err = ask(&call, 4);
 	if (err)
 		return err;
 	*prog = (struct prog){
 		.link_fd = call.fds.fd[0],
 		.xsks_fd = call.fds.fd[1],
 		.count_fd = call.fds.fd[2],
+		.prog_fd = call.fds.fd[3],
 		.id = call.answer.prog.id,
 		.native = call.answer.prog.native,
 	};
 	snprintf(prog->name, sizeof(prog->name), "%.*s", PROG_NAME_SIZE - 1, call.answer.prog.name);
 	memcpy(prog->tag, call.answer.prog.tag, sizeof(prog->tag));
+	return 0;
+}
+
+static int ask_attach_again(const struct prog_opts *opts, int prog_fd, char *rival)
+{
+	struct call call = call_of(OPENER_ATTACH_AGAIN, opts->ifname, opts->ifindex);
+	int err;
+
+	call.request.attach.mode = opts->attach;
+	call.request.attach.replace = opts->replace;
+	call.given = (struct opener_fds){ { prog_fd }, 1 };
+	err = ask(&call, 1);
+	snprintf(rival, PROG_RIVAL_SIZE, "%.*s", err == -EPIPE ? 0 : PROG_RIVAL_SIZE - 1,
+		 call.answer.rival);
+	return err ? err : call.fds.fd[0];
+}
+
+int opener_attach_again(const struct prog_opts *opts, struct prog *prog, char *rival)
+{
+	struct prog_opts again = *opts;
+	int fd;
+
+	again.attach = prog->native ? PROG_ATTACH_NATIVE : PROG_ATTACH_SKB;
+	/* If the link holds another program, we are its holder, and the program goes with it. */
+	if (opts->replace)
+		prog_detach(prog);
+	/* A program that was loaded can be attached without privilege, if not by every kernel. */
+	fd = opener_fd() < 0 ? prog_attach_again(prog->prog_fd, &again, rival) :
+			       ask_attach_again(&again, prog->prog_fd, rival);
+	if (fd < 0)
+		return fd;
+	prog_detach(prog);
+	prog->link_fd = fd;
 	return 0;
 }
 

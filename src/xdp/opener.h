@@ -73,6 +73,10 @@ int opener_memlock(uint64_t bytes);
  * are prog_open()'s. */
 int opener_attach(const struct prog_opts *opts, struct prog *prog);
 
+/* Attaches a program that was detached once more, in the mode that it had, and takes over the new link in the
+ * place of the old one; without the helper this process tries by itself. Returns and `rival` are prog_attach_again()'s, 0 being good. */
+int opener_attach_again(const struct prog_opts *opts, struct prog *prog, char *rival);
+
 /*
  * Makes an AF_XDP socket for a device and queue and, if `umem` is not NULL, registers its frames with
  * it. Returns the fd, which the caller owns, or -errno after a message that names ifname and queue:

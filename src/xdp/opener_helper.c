@@ -201,11 +201,31 @@ static int serve_attach(struct serving *serving)
 	err = prog_open(&prog, &opts);
 	if (err)
 		return err;
-	serving->fds = (struct opener_fds){ { prog.link_fd, prog.xsks_fd, prog.count_fd }, 3 };
+	serving->fds =
+		(struct opener_fds){ { prog.link_fd, prog.xsks_fd, prog.count_fd, prog.prog_fd },
+				     4 };
 	serving->answer.prog.id = prog.id;
 	serving->answer.prog.native = prog.native;
 	memcpy(serving->answer.prog.name, prog.name, sizeof(prog.name));
 	memcpy(serving->answer.prog.tag, prog.tag, sizeof(prog.tag));
+	return 0;
+}
+
+/* Whose program it is makes no difference: who has one that was loaded needs no privilege to attach it. */
+static int serve_attach_again(struct serving *serving)
+{
+	const struct opener_request *request = serving->request;
+	struct prog_opts opts = {
+		.ifname = serving->ifname,
+		.ifindex = request->ifindex,
+		.attach = (enum prog_attach)request->attach.mode,
+		.replace = request->attach.replace,
+	};
+	int fd = prog_attach_again(serving->given->fd[0], &opts, serving->answer.rival);
+
+	if (fd < 0)
+		return fd;
+	serving->fds = (struct opener_fds){ { fd }, 1 };
 	return 0;
 }
 
@@ -316,6 +336,7 @@ static const struct {
 	[OPENER_REFRESH] = { serve_refresh },
 	[OPENER_MEMLOCK] = { serve_memlock },
 	[OPENER_ATTACH] = { serve_attach, .device = true },
+	[OPENER_ATTACH_AGAIN] = { serve_attach_again, .fds_min = 1, .fds_max = 1, .device = true },
 	[OPENER_SOCKET] = { serve_socket, .fds_max = 1, .device = true },
 	[OPENER_BUSY_POLL] = { serve_busy_poll, .fds_min = 1, .fds_max = 1, .device = true },
 	[OPENER_REALTIME] = { serve_realtime },

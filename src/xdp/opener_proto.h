@@ -11,7 +11,7 @@
 #include "xdp/netdev.h"
 #include "xdp/prog.h"
 
-#define OPENER_FDS_MAX	 3
+#define OPENER_FDS_MAX	 4
 #define OPENER_TEXT_SIZE 1024 /* log.h cuts there too */
 
 enum opener_op {
@@ -19,6 +19,7 @@ enum opener_op {
 	OPENER_REFRESH,
 	OPENER_MEMLOCK,
 	OPENER_ATTACH,
+	OPENER_ATTACH_AGAIN,
 	OPENER_SOCKET,
 	OPENER_BUSY_POLL,
 	OPENER_REALTIME,
@@ -68,6 +69,7 @@ struct opener_answer {
 		} prog;		  /* attach */
 		uint32_t changed; /* vlan_offload: enum offload_vlan, all that is changed now */
 		char name[NETDEV_NAME_SIZE]; /* peer_name */
+		char rival[PROG_RIVAL_SIZE]; /* attach_again */
 		char text[OPENER_TEXT_SIZE]; /* log line */
 	};
 };

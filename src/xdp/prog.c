@@ -280,8 +280,8 @@ static void load_failed(const char *ifname, int err)
 			  ERR_ARGS(err), libbpf_reason[0] ? "; " : "", libbpf_reason);
 }
 
-/* Takes what outlives the skeleton: the maps. The program lives by its link. */
-static int keep_maps(struct prog *prog, const struct millrace_bpf *skeleton)
+/* Takes what outlives the skeleton: the program and its maps. */
+static int keep_fds(struct prog *prog, const struct millrace_bpf *skeleton)
 {
 	struct bpf_prog_info info = { 0 };
 	__u32 len = sizeof(info);
@@ -292,6 +292,9 @@ static int keep_maps(struct prog *prog, const struct millrace_bpf *skeleton)
 	prog->count_fd = dup_cloexec(bpf_map__fd(skeleton->maps.millrace_count));
 	if (prog->count_fd < 0)
 		return prog->count_fd;
+	prog->prog_fd = dup_cloexec(bpf_program__fd(skeleton->progs.millrace));
+	if (prog->prog_fd < 0)
+		return prog->prog_fd;
 	if (bpf_obj_get_info_by_fd(bpf_program__fd(skeleton->progs.millrace), &info, &len))
 		return 0;
 	prog->id = info.id;
@@ -314,7 +317,7 @@ int prog_open(struct prog *prog, const struct prog_opts *opts)
 	struct millrace_bpf *skeleton;
 	int err;
 
-	*prog = (struct prog){ .link_fd = -1, .xsks_fd = -1, .count_fd = -1 };
+	*prog = (struct prog){ .link_fd = -1, .prog_fd = -1, .xsks_fd = -1, .count_fd = -1 };
 	libbpf_set_print(libbpf_print);
 	libbpf_reason[0] = '\0';
 	skeleton = millrace_bpf__open();
@@ -326,7 +329,7 @@ int prog_open(struct prog *prog, const struct prog_opts *opts)
 	bpf_map__set_max_entries(skeleton->maps.millrace_xsks, opts->queues);
 	err = millrace_bpf__load(skeleton);
 	if (!err)
-		err = keep_maps(prog, skeleton);
+		err = keep_fds(prog, skeleton);
 	if (err) {
 		load_failed(opts->ifname, err);
 		goto out;
@@ -334,7 +337,7 @@ int prog_open(struct prog *prog, const struct prog_opts *opts)
 	if (opts->replace)
 		err = take_off_other(opts);
 	if (!err)
-		err = attach(prog, bpf_program__fd(skeleton->progs.millrace), opts);
+		err = attach(prog, prog->prog_fd, opts);
 	if (!err)
 		read_back_mode(prog, opts->ifindex);
 out:
@@ -342,6 +345,38 @@ out:
 	if (err)
 		prog_close(prog);
 	return err;
+}
+
+enum prog_fate prog_fate(const struct prog *prog)
+{
+	struct bpf_link_info info = { 0 };
+	__u32 len = sizeof(info);
+
+	if (prog->link_fd <= 0 || bpf_obj_get_info_by_fd(prog->link_fd, &info, &len))
+		return PROG_ATTACHED;
+	if (!info.xdp.ifindex)
+		return PROG_DETACHED;
+	return prog->id && info.prog_id != prog->id ? PROG_REPLACED : PROG_ATTACHED;
+}
+
+int prog_attach_again(int prog_fd, const struct prog_opts *opts, char *rival)
+{
+	char text[160], way_out[96];
+	struct attached other;
+	int fd;
+
+	rival[0] = '\0';
+	libbpf_set_print(libbpf_print);
+	if (opts->replace)
+		(void)take_off_other(opts);
+	fd = link_create_once(prog_fd, opts->ifindex, opts->attach == PROG_ATTACH_NATIVE);
+	if (fd >= 0 || attached_find(opts->ifindex, &other))
+		return fd;
+	attached_find_holder(&other);
+	attached_describe(&other, text, sizeof(text));
+	describe_way_out(opts->ifname, &other, way_out, sizeof(way_out));
+	snprintf(rival, PROG_RIVAL_SIZE, "%s is in its place; %s", text, way_out);
+	return fd;
 }
 
 int prog_slot_set(const struct prog *prog, uint32_t queue, int xsk_fd)
@@ -403,5 +438,7 @@ void prog_close(struct prog *prog)
 		close(prog->xsks_fd);
 	if (prog->count_fd > 0)
 		close(prog->count_fd);
-	*prog = (struct prog){ .link_fd = -1, .xsks_fd = -1, .count_fd = -1 };
+	if (prog->prog_fd > 0)
+		close(prog->prog_fd);
+	*prog = (struct prog){ .link_fd = -1, .prog_fd = -1, .xsks_fd = -1, .count_fd = -1 };
 }

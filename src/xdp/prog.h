@@ -17,6 +17,7 @@ enum prog_attach {
 /* All fds are owned; 0 or -1: none. */
 struct prog {
 	int link_fd;  /* the kernel detaches the program when the last holder of this is gone */
+	int prog_fd;  /* the program itself, to attach it once more */
 	int xsks_fd;  /* XSKMAP: queue -> socket */
 	int count_fd; /* per-CPU struct millrace_counts */
 	uint32_t id;
@@ -47,6 +48,28 @@ struct prog_opts {
  * end is pending.
  */
 int prog_open(struct prog *prog, const struct prog_opts *opts);
+
+/* What has become of a program that was attached. */
+enum prog_fate {
+	PROG_ATTACHED,
+	PROG_DETACHED, /* the link holds nothing: detached by somebody, or the device is gone */
+	PROG_REPLACED, /* the link holds another program */
+};
+
+/* Asks the link, which needs no capability: detaching it is no event that anybody is told of. Where the
+ * kernel does not answer, and for a program without a link, it is PROG_ATTACHED. */
+enum prog_fate prog_fate(const struct prog *prog);
+
+/* Room for who has the place that a program is to have, and what to type against it. */
+#define PROG_RIVAL_SIZE 288
+
+/*
+ * Attaches a program that was detached once more: opts->attach says in which of the two modes, replace as
+ * for prog_open(), queues is not used; its maps stay what they are. Waits for nobody. Returns the link's fd,
+ * which the caller owns; or -errno, with `rival`, of PROG_RIVAL_SIZE, telling who is in its place, "" if
+ * nobody is. Logs only what became of another program for opts->replace.
+ */
+int prog_attach_again(int prog_fd, const struct prog_opts *opts, char *rival);
 
 /* Puts the socket into the queue's slot, replacing what was there: frames come from then on. Returns 0,
  * or -errno: -E2BIG for a queue beyond those of prog_open(), -EINVAL for a socket that is not bound. */

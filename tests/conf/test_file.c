@@ -84,6 +84,7 @@ static void every_key_is_read(void **state)
 		      "huge-pages = yes\n"
 		      "[port a]\ndevice = eth0\nqueues = 0,2,\n\t4\nattach = native\n"
 		      "zero-copy = require\npromiscuous = on\nvlan-offload = keep\nreplace = yes\n"
+		      "on-program-lost = exit\n"
 		      "[port b]\ndevice = eth1\nqueues = auto\nattach = skb\nzero-copy = never\n"
 		      "promiscuous = off\n[port c]\ndevice = eth2\n"
 		      "[forward three]\nmode = rxdrop\nports = c\nwait = busy-poll\n"),
@@ -97,6 +98,8 @@ static void every_key_is_read(void **state)
 	assert_int_equal(conf.port[0].zero_copy, CONF_ZERO_COPY_REQUIRE);
 	assert_int_equal(conf.port[0].promiscuous, CONF_PROMISCUOUS_ON);
 	assert_true(conf.port[0].keep_vlan_offload && conf.port[0].replace);
+	assert_int_equal(conf.port[0].on_program_lost, CONF_PROGRAM_LOST_EXIT);
+	assert_int_equal(conf.port[1].on_program_lost, CONF_PROGRAM_LOST_REATTACH);
 	assert_int_equal(conf.port[1].promiscuous, CONF_PROMISCUOUS_OFF);
 	assert_int_equal(conf.port[1].zero_copy, CONF_ZERO_COPY_NEVER);
 	assert_int_equal(conf.forward[0].mode, CONF_MODE_TXPUSH);

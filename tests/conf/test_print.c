@@ -93,6 +93,7 @@ static void flags_become_a_file_and_flags_again(void **state)
 		{ "-l -i a -i b -S -c", NULL },
 		{ "-l -N --replace -i a -z -m -b 7 -f 3000 -u -M -F",
 		  "-l -i a -N --replace -z -m -b 7 -f 3000 -u -M -F" },
+		{ "-r -i a --on-program-lost=exit", NULL },
 		{ "-r -i a -b 64 -q 0 -W OTHER", "-r -i a" },
 		{ "-r -i a --ring-size=16", NULL },
 		{ "-r -i a --ring-size=16 --frames-per-queue=80 -b 16", "-r -i a --ring-size=16" },
@@ -251,6 +252,7 @@ static void random_port(struct conf_port *port, unsigned index)
 	port->zero_copy = random_below(port->attach == CONF_ATTACH_SKB ? 1 : 3);
 	port->promiscuous = random_below(3);
 	port->replace = random_below(2);
+	port->on_program_lost = random_below(2);
 	port->keep_vlan_offload = random_below(2);
 	port->wait_for_device = random_below(2);
 	port->mtu_stops = random_below(2);

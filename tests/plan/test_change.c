@@ -133,6 +133,11 @@ static void promiscuous(struct side *side)
 	side->port[1].promiscuous = CONF_PROMISCUOUS_OFF;
 }
 
+static void on_program_lost(struct side *side)
+{
+	side->port[1].on_program_lost = CONF_PROGRAM_LOST_EXIT;
+}
+
 static void another_device(struct side *side)
 {
 	side->device[1].ifindex = 200;
@@ -270,6 +275,7 @@ static void what_an_edit_takes(void **state)
 		{ "batch", batch, PLAN_CHANGE_PARAMS },
 		{ "cpus", cpus, PLAN_CHANGE_PARAMS },
 		{ "promiscuous", promiscuous, PLAN_CHANGE_PARAMS },
+		{ "on-program-lost", on_program_lost, PLAN_CHANGE_PARAMS },
 		{ "another device", another_device, PLAN_CHANGE_REBUILD },
 		{ "another port name", another_port_name, PLAN_CHANGE_REBUILD },
 		{ "ports exchanged", ports_exchanged, PLAN_CHANGE_REBUILD },
