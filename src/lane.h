@@ -19,6 +19,13 @@ struct port_loss {
 	bool said;
 };
 
+/* What is known of frames that the program saw and nobody has; monitor.c's. */
+struct port_vanished {
+	uint64_t frames; /* so far */
+	uint64_t at_ns;	 /* the last of them were missed; 0: none were, or that is over */
+	uint64_t seen;	 /* by the program until then */
+};
+
 /* One interface that is forwarded. */
 struct port {
 	const struct conf_port *conf; /* borrowed */
@@ -36,6 +43,7 @@ struct port {
 	uint64_t retry_ns;   /* when it is tried again; 0: when something happens to it */
 	char complaint[256]; /* why not, as it was said */
 	struct port_loss loss;
+	struct port_vanished vanished;
 	/* What was said of it, once each. */
 	bool said_unexplained, said_partial, said_oversize, said_no_napi;
 };

@@ -154,6 +154,30 @@ static void collect_program(struct report *report, const struct report *before,
 							  final ? counts.seen : last->seen_settled);
 }
 
+/* Frames that came through for so long, none missing among them, show that it is over. */
+#define VANISHED_NS (10 * NSEC_PER_SEC)
+
+/* A port that loses frames is not in order, however many it forwards. */
+static void judge_port(struct port *port, const struct report_program *program, uint64_t now_ns)
+{
+	struct port_vanished *vanished = &port->vanished;
+	char reason[PORT_REASON_SIZE];
+
+	if (program->unexplained > vanished->frames) {
+		*vanished = (struct port_vanished){ program->unexplained, now_ns, program->seen };
+		snprintf(
+			reason, sizeof(reason),
+			"%llu frames went to no socket and not to the host: a wrong key in our map, "
+			"or a stolen queue",
+			(unsigned long long)program->unexplained);
+		port_state_fault(&port->states, PORT_FAULT_FRAMES, reason, now_ns);
+	} else if (vanished->at_ns && now_ns - vanished->at_ns >= VANISHED_NS &&
+		   program->seen_settled > vanished->seen) {
+		vanished->at_ns = 0;
+		port_state_fault(&port->states, PORT_FAULT_FRAMES, NULL, now_ns);
+	}
+}
+
 static void warn_of_port(const struct forwarder *forwarder, struct port *port,
 			 const struct report *report, uint64_t unexplained)
 {
@@ -242,18 +266,23 @@ static void collect_all_sockets(const struct fleet *fleet, struct report *report
 	}
 }
 
-static void collect_programs(const struct fleet *fleet, struct report *report,
+static void collect_programs(const struct monitor *monitor, struct report *report,
 			     const struct report *before, bool final, bool judge)
 {
+	const struct fleet *fleet = monitor->fleet;
+
 	for (unsigned i = 0; i < fleet->forwards; i++) {
 		struct forwarder *forwarder = fleet->forward[i];
 
 		for (unsigned j = 0; j < forwarder->ports; j++) {
+			const struct report_program *program;
 			struct port *port = &forwarder->port[j];
 
 			collect_program(report, before, port, final, judge);
-			warn_of_port(forwarder, port, report,
-				     report->program[report->programs - 1].unexplained);
+			program = &report->program[report->programs - 1];
+			if (judge)
+				judge_port(port, program, monitor->judged_ns);
+			warn_of_port(forwarder, port, report, program->unexplained);
 		}
 	}
 }
@@ -279,7 +308,7 @@ struct report *monitor_collect(struct monitor *monitor, bool final)
 	judge = report->current && (final || now_ns - monitor->judged_ns >= SETTLE_NS);
 	if (judge)
 		monitor->judged_ns = now_ns;
-	collect_programs(fleet, report, before, final, judge);
+	collect_programs(monitor, report, before, final, judge);
 	report->extra_stats = monitor->conf->extra_stats;
 	report->app_stats = monitor->conf->app_stats;
 	report->irq = monitor->conf->irq_string[0];

@@ -100,6 +100,14 @@ static void back(struct port *port, uint64_t now_ns)
 	port_state_fault(&port->states, PORT_FAULT_PROGRAM, NULL, now_ns);
 }
 
+/* Its program was closed. */
+static void forget(struct port *port, uint64_t now_ns)
+{
+	if (port->loss.since_ns)
+		port_state_fault(&port->states, PORT_FAULT_PROGRAM, NULL, now_ns);
+	port->loss = (struct port_loss){ 0 };
+}
+
 static void mend(struct port *port, enum prog_fate fate, uint64_t now_ns)
 {
 	struct port_loss *loss = &port->loss;
@@ -129,6 +137,10 @@ static void look_at(struct port *port, struct look *look)
 	enum prog_fate fate = prog_fate(&port->prog);
 	bool lost = port->loss.since_ns;
 
+	if (port->prog.prog_fd <= 0) { /* nothing of ours is there, nor is to be now */
+		forget(port, look->now_ns);
+		return;
+	}
 	if (fate == PROG_ATTACHED) {
 		if (lost)
 			back(port, look->now_ns);

@@ -352,7 +352,9 @@ enum prog_fate prog_fate(const struct prog *prog)
 	struct bpf_link_info info = { 0 };
 	__u32 len = sizeof(info);
 
-	if (prog->link_fd <= 0 || bpf_obj_get_info_by_fd(prog->link_fd, &info, &len))
+	if (prog->link_fd <= 0)
+		return prog->prog_fd > 0 ? PROG_DETACHED : PROG_ATTACHED;
+	if (bpf_obj_get_info_by_fd(prog->link_fd, &info, &len))
 		return PROG_ATTACHED;
 	if (!info.xdp.ifindex)
 		return PROG_DETACHED;

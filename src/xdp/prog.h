@@ -57,7 +57,7 @@ enum prog_fate {
 };
 
 /* Asks the link, which needs no capability: detaching it is no event that anybody is told of. Where the
- * kernel does not answer, and for a program without a link, it is PROG_ATTACHED. */
+ * kernel does not answer, and where nothing was attached, it is PROG_ATTACHED. */
 enum prog_fate prog_fate(const struct prog *prog);
 
 /* Room for who has the place that a program is to have, and what to type against it. */
