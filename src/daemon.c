@@ -181,8 +181,11 @@ static int list_ports(const struct conf *conf, struct opener_devices *devices)
 {
 	int err = 0;
 
-	for (unsigned i = 0; !err && i < conf->ports; i++)
+	for (unsigned i = 0; !err && i < conf->ports; i++) {
 		err = opener_devices_add(devices, conf->port[i].device);
+		if (!err && conf->port[i].xskmap[0])
+			err = opener_devices_add(devices, conf->port[i].xskmap);
+	}
 	if (err)
 		log_error("no memory for the list of devices: " ERR_FORMAT, ERR_ARGS(err));
 	return err;

@@ -110,6 +110,20 @@ int forwarder_set_promiscuous(struct port *port, bool on)
 	return err;
 }
 
+/* Slots that a port's map must have: those of the queues that are served. */
+static uint32_t slots_of(const struct forwarder *forwarder, const struct port *port)
+{
+	const struct plan_forward *plan = forwarder->plan;
+	uint32_t slots = 1;
+
+	for (unsigned i = 0; i < plan->workers; i++) {
+		if (plan->worker[i].lane[port - forwarder->port].rx &&
+		    plan->worker[i].queue >= slots)
+			slots = plan->worker[i].queue + 1;
+	}
+	return slots;
+}
+
 int forwarder_attach(const struct forwarder *forwarder, struct port *port)
 {
 	static const enum prog_attach attach_of[] = {
@@ -126,6 +140,10 @@ int forwarder_attach(const struct forwarder *forwarder, struct port *port)
 	};
 	int err = go_on();
 
+	if (port->conf->attach_method == CONF_ATTACH_METHOD_EXTERNAL) {
+		opts.xskmap = port->conf->xskmap;
+		opts.queues = slots_of(forwarder, port);
+	}
 	if (!err && forwarder->mode->receives && forwarder->mode->sends &&
 	    !port->conf->keep_vlan_offload)
 		err = opener_vlan_offload(port->netdev.name, port->netdev.ifindex);
@@ -360,9 +378,12 @@ int forwarder_open_slots(const struct forwarder *forwarder, unsigned port)
 		err = prog_slot_set(&forwarder->port[port].prog, forwarder->worker[i]->number, fd);
 		if (!err)
 			continue;
-		log_error("%s q%u: the socket is not taken into the XSKMAP: " ERR_FORMAT,
+		log_error("%s q%u: the socket is not taken into the XSKMAP: " ERR_FORMAT "%s",
 			  forwarder->port[port].netdev.name, forwarder->worker[i]->number,
-			  ERR_SANDBOX_ARGS(err));
+			  ERR_SANDBOX_ARGS(err),
+			  err == -EEXIST ? "; another program's socket is in this slot of your "
+					   "xskmap: end that, or give each its own map" :
+					   "");
 		return err;
 	}
 	return 0;

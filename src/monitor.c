@@ -145,11 +145,12 @@ static void collect_program(struct report *report, const struct report *before,
 	counts.seen += port->past.seen;
 	counts.passed += port->past.passed;
 	program->interface = port->netdev.name;
+	program->external = port->prog.external;
 	program->seen = counts.seen;
 	program->passed = counts.passed;
 	program->seen_settled = judge ? counts.seen : last->seen_settled;
 	program->unexplained = last->unexplained;
-	if (judge)
+	if (judge && !program->external)
 		program->unexplained = report_unexplained(report, program,
 							  final ? counts.seen : last->seen_settled);
 }
@@ -280,7 +281,7 @@ static void collect_programs(const struct monitor *monitor, struct report *repor
 
 			collect_program(report, before, port, final, judge);
 			program = &report->program[report->programs - 1];
-			if (judge)
+			if (judge && !program->external)
 				judge_port(port, program, monitor->judged_ns);
 			warn_of_port(forwarder, port, report, program->unexplained);
 		}

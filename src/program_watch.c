@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "base/log.h"
+#include "xdp/external.h"
 #include "xdp/opener.h"
 
 /* The longest pause between two attempts: whoever makes room waits no longer. */
@@ -132,11 +133,39 @@ static void mend(struct port *port, enum prog_fate fate, uint64_t now_ns)
 	back(port, now_ns);
 }
 
+/* Somebody else's program is theirs to attach; without one nothing comes. */
+static void look_at_external(struct port *port, uint64_t now_ns)
+{
+	struct port_loss *loss = &port->loss;
+	bool there = external_there(port->netdev.ifindex);
+
+	if (there && loss->since_ns) {
+		log_info("%s: an XDP program is attached, after %llu s without", port->netdev.name,
+			 (unsigned long long)((now_ns - loss->since_ns) / NSEC_PER_SEC));
+		forget(port, now_ns);
+		loss->back_ns = now_ns;
+	} else if (!there && !loss->since_ns && !netdev_look(port->netdev.ifindex).gone) {
+		if (port->prog.id || loss->back_ns) /* else that was said when the map was opened */
+			log_warning(
+				"%s: program lost: no XDP program is attached, and with "
+				"attach-method = external that is not ours to do; nothing comes "
+				"to our sockets until yours is",
+				port->netdev.name);
+		loss->since_ns = now_ns;
+		port_state_fault(&port->states, PORT_FAULT_PROGRAM,
+				 "no XDP program is attached; load yours", now_ns);
+	}
+}
+
 static void look_at(struct port *port, struct look *look)
 {
 	enum prog_fate fate = prog_fate(&port->prog);
 	bool lost = port->loss.since_ns;
 
+	if (port->prog.external) {
+		look_at_external(port, look->now_ns);
+		return;
+	}
 	if (port->prog.prog_fd <= 0) { /* nothing of ours is there, nor is to be now */
 		forget(port, look->now_ns);
 		return;

@@ -237,8 +237,40 @@ void option_check_forward(struct option_check *check, struct conf_forward *conf)
 		check_no_tx(check);
 }
 
+/* Somebody else's program: what is about ours does not go with it. */
+static void check_external(struct option_check *check, const struct conf_port *port)
+{
+	const struct {
+		const char *key, *value;
+		bool given;
+	} ours[] = {
+		{ "attach", port->attach == CONF_ATTACH_SKB ? "skb" : "native",
+		  port->attach != CONF_ATTACH_AUTO },
+		{ "replace", "yes", port->replace },
+		{ "on-program-lost", "exit", port->on_program_lost != CONF_PROGRAM_LOST_REATTACH },
+	};
+
+	if (!port->xskmap[0] && !is_wrong(check, "xskmap"))
+		complain(check, "attach-method", "%s: needs the map to fill; add %s",
+			 WORD(check, "attach-method", "external"),
+			 WORD(check, "xskmap", "/sys/fs/bpf/NAME"));
+	for (size_t i = 0; i < sizeof(ours) / sizeof(ours[0]); i++) {
+		if (ours[i].given)
+			complain(check, ours[i].key,
+				 "%s: is about a program of ours; with %s there is none",
+				 WORD(check, ours[i].key, ours[i].value),
+				 WORD(check, "attach-method", "external"));
+	}
+}
+
 void option_check_port(struct option_check *check, const struct conf_port *port)
 {
+	if (port->attach_method == CONF_ATTACH_METHOD_EXTERNAL)
+		check_external(check, port);
+	else if (port->xskmap[0] && !is_wrong(check, "attach-method"))
+		complain(check, "xskmap", "%s: only a program of yours has one; add %s",
+			 WORD(check, "xskmap", port->xskmap),
+			 WORD(check, "attach-method", "external"));
 	if (port->attach == CONF_ATTACH_SKB && port->zero_copy == CONF_ZERO_COPY_REQUIRE)
 		complain(check, "zero-copy", "%s and %s exclude each other: skb mode always copies",
 			 WORD(check, "attach", "skb"), WORD(check, "zero-copy", "require"));

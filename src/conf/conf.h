@@ -22,6 +22,9 @@
 /* Path of a UNIX socket (sun_path). */
 #define CONF_PATH_SIZE 108
 
+/* Path of a pinned map, with its NUL. */
+#define CONF_MAP_PATH_SIZE 128
+
 /* Interface names: 15 characters and NUL, or an alternative name of up to 127 (ALTIFNAMSIZ). */
 #define CONF_IFNAME_SIZE 128
 
@@ -48,6 +51,12 @@ enum conf_promiscuous {
 	CONF_PROMISCUOUS_AUTO, /* as the mode needs it */
 	CONF_PROMISCUOUS_ON,
 	CONF_PROMISCUOUS_OFF,
+};
+
+/* How frames come to our sockets. */
+enum conf_attach_method {
+	CONF_ATTACH_METHOD_LINK,     /* our program, attached by a bpf_link */
+	CONF_ATTACH_METHOD_EXTERNAL, /* somebody else's program, whose XSKMAP we fill */
 };
 
 /* What is done where somebody takes our XDP program off an interface. */
@@ -109,11 +118,13 @@ struct conf_port {
 	enum conf_zero_copy zero_copy;
 	enum conf_promiscuous promiscuous;
 	enum conf_program_lost on_program_lost;
-	bool replace;		/* a foreign XDP program is taken off the interface */
-	bool keep_vlan_offload; /* the card may strip VLAN tags: frames lose them */
-	bool wait_for_device;	/* it may be absent at the start */
-	bool mtu_stops;		/* the port is not served while the MTU is above what frames take */
-	unsigned line;		/* of the file that it begins at; 0: from flags */
+	enum conf_attach_method attach_method;
+	char xskmap[CONF_MAP_PATH_SIZE]; /* with CONF_ATTACH_METHOD_EXTERNAL; else "" */
+	bool replace;			 /* a foreign XDP program is taken off the interface */
+	bool keep_vlan_offload;		 /* the card may strip VLAN tags: frames lose them */
+	bool wait_for_device;		 /* it may be absent at the start */
+	bool mtu_stops; /* the port is not served while the MTU is above what frames take */
+	unsigned line;	/* of the file that it begins at; 0: from flags */
 };
 
 /* What is done with the frames of some ports, and by which threads. */

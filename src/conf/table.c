@@ -36,6 +36,12 @@ static const struct option_word program_lost_words[] = {
 	{ NULL, 0 },
 };
 
+static const struct option_word attach_method_words[] = {
+	{ "link", CONF_ATTACH_METHOD_LINK },
+	{ "external", CONF_ATTACH_METHOD_EXTERNAL },
+	{ NULL, 0 },
+};
+
 static const struct option_word vlan_offload_words[] = {
 	{ "off", false },
 	{ "keep", true },
@@ -112,6 +118,12 @@ const struct option_row option_rows[] = {
 	  "take another XDP program off the interface; it is not put back at the end",
 	  SWITCH, PORT(replace), .in = IN_PORT,
 	  .about = "take another XDP program off the interface (no)" },
+	{ 0, "attach-method", NULL, "link|external",
+	  "link: our XDP program; external: one of yours, whose XSKMAP is filled (link)",
+	  &kind_words, .words = attach_method_words, PORT(attach_method), .in = IN_PORT },
+	{ 0, "xskmap", NULL, "PATH", "with --attach-method=external: where its XSKMAP is pinned (none)",
+	  &kind_map_path, PORT(xskmap), .in = IN_PORT,
+	  .about = "with attach-method = external: where its XSKMAP is pinned (none)" },
 	{ 0, "on-program-lost", NULL, "reattach|exit",
 	  "what to do when somebody takes our XDP program off the interface (reattach)",
 	  &kind_words, .words = program_lost_words, PORT(on_program_lost), .in = IN_PORT },

@@ -156,6 +156,7 @@ extern const struct option_kind kind_wait;	 /* poll and busy_poll of a forward *
 extern const struct option_kind kind_device;	 /* a port's */
 extern const struct option_kind kind_irq_string; /* a conf's */
 extern const struct option_kind kind_socket_path, kind_group;
+extern const struct option_kind kind_map_path; /* char[CONF_MAP_PATH_SIZE] */
 extern const struct option_kind kind_ports; /* a forward's; read by file.c, which knows them all */
 
 extern const struct option_word words_yes_no[], words_no_yes[];

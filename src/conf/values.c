@@ -504,20 +504,25 @@ static void print_irq_string(const struct option_row *row, const struct option_p
 
 const struct option_kind kind_irq_string = { parse_irq_string, print_irq_string };
 
-static int parse_socket_path(const struct option_row *row, const char *value,
-			     const struct option_place *place, struct option_wrong *wrong)
+/* Takes an absolute path into `field`. */
+static int take_path(const char *value, char *field, size_t size, struct option_wrong *wrong)
 {
-	(void)row;
-	if (*value != '/' || strlen(value) >= CONF_PATH_SIZE)
-		return fail(wrong, "must be an absolute path of up to %d characters",
-			    CONF_PATH_SIZE - 1);
+	if (*value != '/' || strlen(value) >= size)
+		return fail(wrong, "must be an absolute path of up to %zu characters", size - 1);
 	for (const char *at = value; *at; at++) {
 		/* Of a value in a file " ;" and blanks at the end would not be left. */
 		if ((unsigned char)*at <= ' ' || *at == 0x7f)
 			return fail(wrong, "has a blank or control character");
 	}
-	snprintf(place->conf->control_socket, CONF_PATH_SIZE, "%s", value);
+	snprintf(field, size, "%s", value);
 	return 0;
+}
+
+static int parse_socket_path(const struct option_row *row, const char *value,
+			     const struct option_place *place, struct option_wrong *wrong)
+{
+	(void)row;
+	return take_path(value, place->conf->control_socket, CONF_PATH_SIZE, wrong);
 }
 
 static void print_socket_path(const struct option_row *row, const struct option_place *place,
@@ -528,6 +533,20 @@ static void print_socket_path(const struct option_row *row, const struct option_
 }
 
 const struct option_kind kind_socket_path = { parse_socket_path, print_socket_path };
+
+static int parse_map_path(const struct option_row *row, const char *value,
+			  const struct option_place *place, struct option_wrong *wrong)
+{
+	return take_path(value, option_field(row, place), CONF_MAP_PATH_SIZE, wrong);
+}
+
+static void print_map_path(const struct option_row *row, const struct option_place *place,
+			   char *text, size_t size)
+{
+	snprintf(text, size, "%s", (const char *)option_field(row, place));
+}
+
+const struct option_kind kind_map_path = { parse_map_path, print_map_path };
 
 static int parse_group(const struct option_row *row, const char *value,
 		       const struct option_place *place, struct option_wrong *wrong)

@@ -211,6 +211,8 @@ static void print_programs(FILE *out, const struct report *report)
 	for (size_t i = 0; i < sizeof(program_families) / sizeof(program_families[0]); i++) {
 		print_family(out, &program_families[i].family);
 		for (unsigned j = 0; j < report->programs; j++) {
+			if (report->program[j].external)
+				continue; /* not known is no number */
 			print_name(out, &program_families[i].family);
 			fputc('{', out);
 			print_label(out, "device", report->program[j].interface);

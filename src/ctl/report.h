@@ -35,6 +35,7 @@ struct report_socket {
 
 struct report_program {
 	const char *interface;
+	bool external;	       /* somebody else's: what it counts is not known, and 0 here */
 	uint64_t seen;	       /* frames it was run on */
 	uint64_t passed;       /* of these, given to the host */
 	uint64_t seen_settled; /* `seen` of when it was last judged what is unexplained */

@@ -93,14 +93,20 @@ json_t *report_socket_json(const struct report_socket *socket)
 	return object;
 }
 
+/* null where it is not known: 0 would be a count. */
+static void set_count(json_t *object, const char *name, bool known, uint64_t count)
+{
+	json_object_set_new(object, name, known ? json_count(count) : json_null());
+}
+
 json_t *report_program_json(const struct report_program *program)
 {
 	json_t *object = json_object();
 
 	json_object_set_new(object, "interface", json_text(program->interface));
-	json_object_set_new(object, "seen", json_count(program->seen));
-	json_object_set_new(object, "passed", json_count(program->passed));
-	json_object_set_new(object, "unexplained", json_count(program->unexplained));
+	set_count(object, "seen", !program->external, program->seen);
+	set_count(object, "passed", !program->external, program->passed);
+	set_count(object, "unexplained", !program->external, program->unexplained);
 	return object;
 }
 

@@ -41,6 +41,37 @@ static void check_same(struct build *build, struct plan_forward *forward,
 			  other->conf->device);
 }
 
+/* The earlier port of any forward whose frames come by the same map, or NULL. */
+static const struct plan_port *same_map(const struct build *build, const struct plan_port *port)
+{
+	for (unsigned i = 0; port->conf->xskmap[0] && i < build->plan->forwards; i++) {
+		const struct plan_forward *forward = &build->plan->forward[i];
+
+		for (unsigned j = 0; j < forward->ports; j++) {
+			const struct plan_port *other = &forward->port[j];
+
+			if (other == port)
+				return NULL;
+			if (!strcmp(other->conf->xskmap, port->conf->xskmap))
+				return other;
+		}
+	}
+	return NULL;
+}
+
+/* Its slots are by queue number, which two interfaces have in common. */
+static void check_map(struct build *build, struct plan_forward *forward,
+		      const struct plan_port *port)
+{
+	const struct plan_port *other = same_map(build, port);
+
+	if (other)
+		build_say(build, PLAN_ERROR, forward, port,
+			  "%s and %s have the same xskmap %s, whose slots are the queues of one "
+			  "interface; give each its own",
+			  other->conf->device, port->conf->device, port->conf->xskmap);
+}
+
 /* Devices that live by every frame of their ports. Others, such as a VRF, do with what is left. */
 static const struct {
 	const char *kind;
@@ -265,6 +296,7 @@ void build_checks(struct build *build, struct plan_forward *forward)
 			continue;
 		}
 		check_same(build, forward, port);
+		check_map(build, forward, port);
 		if (!check_role(build, forward, port))
 			continue;
 		check_upper(build, forward, port);

@@ -280,6 +280,38 @@ int opener_memlock(uint64_t bytes)
 	return ask(&call, 0);
 }
 
+/* What is told of the program. */
+static void take_description(const struct call *call, struct prog *prog)
+{
+	prog->id = call->answer.prog.id;
+	prog->native = call->answer.prog.native;
+	snprintf(prog->name, sizeof(prog->name), "%.*s", PROG_NAME_SIZE - 1,
+		 call->answer.prog.name);
+	memcpy(prog->tag, call->answer.prog.tag, sizeof(prog->tag));
+}
+
+static int ask_external(struct call *call, struct prog *prog)
+{
+	int err = ask(call, 1);
+
+	if (err)
+		return err;
+	*prog = (struct prog){
+		.link_fd = -1,
+		.prog_fd = -1,
+		.count_fd = -1,
+		.xsks_fd = call->fds.fd[0],
+		.external = true,
+		.filled = calloc(PROG_FILLED_SLOTS / 64, sizeof(*prog->filled)),
+	};
+	take_description(call, prog);
+	if (prog->filled)
+		return 0;
+	prog_close(prog);
+	log_error("out of memory");
+	return -ENOMEM;
+}
+
 int opener_attach(const struct prog_opts *opts, struct prog *prog)
 {
 	struct call call = call_of(OPENER_ATTACH, opts->ifname, opts->ifindex);
@@ -288,6 +320,10 @@ int opener_attach(const struct prog_opts *opts, struct prog *prog)
 	call.request.attach.queues = opts->queues;
 	call.request.attach.mode = opts->attach;
 	call.request.attach.replace = opts->replace;
+	if (opts->xskmap) {
+		snprintf(call.request.attach.xskmap, PROG_PATH_SIZE, "%s", opts->xskmap);
+		return ask_external(&call, prog);
+	}
 	err = ask(&call, 4);
 	if (err)
 		return err;
@@ -296,11 +332,8 @@ int opener_attach(const struct prog_opts *opts, struct prog *prog)
 		.xsks_fd = call.fds.fd[1],
 		.count_fd = call.fds.fd[2],
 		.prog_fd = call.fds.fd[3],
-		.id = call.answer.prog.id,
-		.native = call.answer.prog.native,
 	};
-	snprintf(prog->name, sizeof(prog->name), "%.*s", PROG_NAME_SIZE - 1, call.answer.prog.name);
-	memcpy(prog->tag, call.answer.prog.tag, sizeof(prog->tag));
+	take_description(&call, prog);
 	return 0;
 }
 

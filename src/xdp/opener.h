@@ -22,7 +22,8 @@
 
 struct opener_devices;
 
-/* Adds a device, by its name or an alternative one, to those that may be touched. Returns 0 or -ENOMEM. */
+/* Adds a device, by its name or an alternative one, to those that may be touched; or the path of a pinned map,
+ * which begins with a '/', as no device does. Returns 0 or -ENOMEM. */
 int opener_devices_add(struct opener_devices *devices, const char *name);
 
 struct opener_opts {

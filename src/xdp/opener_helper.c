@@ -14,6 +14,7 @@
 
 #include "base/log.h"
 #include "base/signals.h"
+#include "xdp/external.h"
 #include "xdp/offload.h"
 #include "xdp/opener_acts.h"
 #include "xdp/opener_proto.h"
@@ -183,6 +184,21 @@ static int serve_memlock(struct serving *serving)
 	return act_memlock(serving->request->bytes);
 }
 
+/* No pin but one of the configuration: whoever has the map can send its frames elsewhere. */
+static int serve_external(const struct serving *serving, struct prog *prog,
+			  const struct prog_opts *opts)
+{
+	struct match match = { .devices = &serving->helper->devices, .first = "/" };
+
+	match_name(opts->xskmap, &match);
+	if (match.found)
+		return external_open(prog, opts);
+	log_error("%s: xskmap %s: is not in the configuration, so it is not opened; name it there "
+		  "first",
+		  serving->ifname, opts->xskmap);
+	return -EACCES;
+}
+
 static int serve_attach(struct serving *serving)
 {
 	const struct opener_request *request = serving->request;
@@ -193,17 +209,23 @@ static int serve_attach(struct serving *serving)
 		.attach = (enum prog_attach)request->attach.mode,
 		.replace = request->attach.replace,
 	};
+	char xskmap[PROG_PATH_SIZE];
 	struct prog prog;
 	int err;
 
+	snprintf(xskmap, sizeof(xskmap), "%.*s", PROG_PATH_SIZE - 1, request->attach.xskmap);
 	if (request->attach.mode > PROG_ATTACH_SKB || !opts.queues || opts.queues > QUEUES_MAX)
 		return -EPROTO;
-	err = prog_open(&prog, &opts);
+	opts.xskmap = xskmap[0] ? xskmap : NULL;
+	err = opts.xskmap ? serve_external(serving, &prog, &opts) : prog_open(&prog, &opts);
 	if (err)
 		return err;
-	serving->fds =
-		(struct opener_fds){ { prog.link_fd, prog.xsks_fd, prog.count_fd, prog.prog_fd },
-				     4 };
+	if (opts.xskmap)
+		serving->fds = (struct opener_fds){ { prog.xsks_fd }, 1 };
+	else
+		serving->fds = (struct opener_fds){
+			{ prog.link_fd, prog.xsks_fd, prog.count_fd, prog.prog_fd }, 4
+		};
 	serving->answer.prog.id = prog.id;
 	serving->answer.prog.native = prog.native;
 	memcpy(serving->answer.prog.name, prog.name, sizeof(prog.name));

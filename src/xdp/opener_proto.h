@@ -40,6 +40,7 @@ struct opener_request {
 			uint32_t queues;
 			uint32_t mode; /* enum prog_attach */
 			uint32_t replace;
+			char xskmap[PROG_PATH_SIZE]; /* "": our own program */
 		} attach;
 		struct {
 			uint32_t queue;

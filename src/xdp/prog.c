@@ -381,15 +381,34 @@ int prog_attach_again(int prog_fd, const struct prog_opts *opts, char *rival)
 	return fd;
 }
 
+static uint64_t *filled_word(const struct prog *prog, uint32_t queue)
+{
+	return &prog->filled[queue / 64];
+}
+
 int prog_slot_set(const struct prog *prog, uint32_t queue, int xsk_fd)
 {
-	return bpf_map_update_elem(prog->xsks_fd, &queue, &xsk_fd, BPF_ANY) ? -errno : 0;
+	if (prog->external && (!prog->filled || queue >= PROG_FILLED_SLOTS))
+		return -E2BIG;
+	if (bpf_map_update_elem(prog->xsks_fd, &queue, &xsk_fd,
+				prog->external ? BPF_NOEXIST : BPF_ANY))
+		return -errno;
+	if (prog->external)
+		*filled_word(prog, queue) |= 1ULL << queue % 64;
+	return 0;
 }
 
 void prog_slot_clear(const struct prog *prog, uint32_t queue)
 {
-	if (prog->xsks_fd > 0)
-		(void)bpf_map_delete_elem(prog->xsks_fd, &queue);
+	if (prog->xsks_fd <= 0)
+		return;
+	if (prog->external) {
+		if (!prog->filled || queue >= PROG_FILLED_SLOTS ||
+		    !(*filled_word(prog, queue) & 1ULL << queue % 64))
+			return;
+		*filled_word(prog, queue) &= ~(1ULL << queue % 64);
+	}
+	(void)bpf_map_delete_elem(prog->xsks_fd, &queue);
 }
 
 void prog_settle(void)
@@ -407,6 +426,8 @@ int prog_counts(const struct prog *prog, struct prog_counts *counts)
 	uint32_t zero = 0;
 	int err = 0;
 
+	if (prog->count_fd <= 0)
+		return -EBADF;
 	if (cpus < 0)
 		return cpus;
 	per_cpu = calloc((size_t)cpus, sizeof(*per_cpu));
@@ -442,5 +463,6 @@ void prog_close(struct prog *prog)
 		close(prog->count_fd);
 	if (prog->prog_fd > 0)
 		close(prog->prog_fd);
+	free(prog->filled);
 	*prog = (struct prog){ .link_fd = -1, .prog_fd = -1, .xsks_fd = -1, .count_fd = -1 };
 }

@@ -24,7 +24,16 @@ struct prog {
 	char name[PROG_NAME_SIZE];   /* as the kernel has it; "" if it was not told */
 	uint8_t tag[PROG_TAG_BYTES]; /* the kernel's digest of its instructions */
 	bool native;		     /* as attached */
+	/* Of somebody else's program we have the XSKMAP, and nothing else of the above. */
+	bool external;
+	uint64_t *filled; /* bit n of PROG_FILLED_SLOTS: slot n is ours; owned */
 };
+
+/* Slots of an external map that can be filled: more than any card has queues that are served. */
+#define PROG_FILLED_SLOTS 4096
+
+/* Room for the path of a pinned map. */
+#define PROG_PATH_SIZE 128
 
 struct prog_counts {
 	uint64_t seen;	 /* frames the program was run on */
@@ -36,7 +45,8 @@ struct prog_opts {
 	int ifindex;
 	uint32_t queues; /* active RX queues: slots of the XSKMAP */
 	enum prog_attach attach;
-	bool replace; /* take a program off that is not a millraced's, with a warning */
+	bool replace;	    /* take a program off that is not a millraced's, with a warning */
+	const char *xskmap; /* pinned: fill that instead, see external_open(); NULL: no */
 };
 
 /*
@@ -71,11 +81,13 @@ enum prog_fate prog_fate(const struct prog *prog);
  */
 int prog_attach_again(int prog_fd, const struct prog_opts *opts, char *rival);
 
-/* Puts the socket into the queue's slot, replacing what was there: frames come from then on. Returns 0,
- * or -errno: -E2BIG for a queue beyond those of prog_open(), -EINVAL for a socket that is not bound. */
+/* Puts the socket into the queue's slot: frames come from then on. What was there is replaced, but in an
+ * external map. Returns 0, or -errno: -E2BIG for a queue beyond those of prog_open(), -EINVAL for a socket
+ * that is not bound, -EEXIST for a slot of an external map that has another socket. */
 int prog_slot_set(const struct prog *prog, uint32_t queue, int xsk_fd);
 
-/* Empties the slot: frames go to the host's stack from then on. An empty slot is fine. */
+/* Empties the slot: frames go to the host's stack from then on, or where an external program sends them. An
+ * empty slot is fine, and one of an external map that is not ours is left alone. */
 void prog_slot_clear(const struct prog *prog, uint32_t queue);
 
 /*
@@ -84,7 +96,8 @@ void prog_slot_clear(const struct prog *prog, uint32_t queue);
  */
 void prog_settle(void);
 
-/* Sums the counts of all CPUs. Returns 0, or -errno with *counts untouched: -ENOMEM, -EBADF. */
+/* Sums the counts of all CPUs. Returns 0, or -errno with *counts untouched: -ENOMEM, -EBADF; an external
+ * program's are not known. */
 int prog_counts(const struct prog *prog, struct prog_counts *counts);
 
 /* Detaches the program; its maps stay readable. A native driver runs it no more when this returns, in

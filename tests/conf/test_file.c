@@ -86,7 +86,8 @@ static void every_key_is_read(void **state)
 		      "zero-copy = require\npromiscuous = on\nvlan-offload = keep\nreplace = yes\n"
 		      "on-program-lost = exit\n"
 		      "[port b]\ndevice = eth1\nqueues = auto\nattach = skb\nzero-copy = never\n"
-		      "promiscuous = off\n[port c]\ndevice = eth2\n"
+		      "promiscuous = off\n[port c]\ndevice = eth2\nattach-method = external\n"
+		      "xskmap = /sys/fs/bpf/maps/xsks\n"
 		      "[forward three]\nmode = rxdrop\nports = c\nwait = busy-poll\n"),
 		0);
 	assert_string_equal(conf.control_socket, "/run/x.sock");
@@ -100,6 +101,10 @@ static void every_key_is_read(void **state)
 	assert_true(conf.port[0].keep_vlan_offload && conf.port[0].replace);
 	assert_int_equal(conf.port[0].on_program_lost, CONF_PROGRAM_LOST_EXIT);
 	assert_int_equal(conf.port[1].on_program_lost, CONF_PROGRAM_LOST_REATTACH);
+	assert_int_equal(conf.port[1].attach_method, CONF_ATTACH_METHOD_LINK);
+	assert_string_equal(conf.port[1].xskmap, "");
+	assert_int_equal(conf.port[2].attach_method, CONF_ATTACH_METHOD_EXTERNAL);
+	assert_string_equal(conf.port[2].xskmap, "/sys/fs/bpf/maps/xsks");
 	assert_int_equal(conf.port[1].promiscuous, CONF_PROMISCUOUS_OFF);
 	assert_int_equal(conf.port[1].zero_copy, CONF_ZERO_COPY_NEVER);
 	assert_int_equal(conf.forward[0].mode, CONF_MODE_TXPUSH);
@@ -181,6 +186,22 @@ static const struct {
 	{ WAN "attach = skb\nzero-copy = require\n[forward m]\nmode = rxdrop\nports = wan\n",
 	  "f:4: [port wan]: attach = skb and zero-copy = require exclude each other: skb mode always "
 	  "copies\n" },
+	{ WAN "attach-method = external\n[forward m]\nmode = rxdrop\nports = wan\n",
+	  "f:3: [port wan]: attach-method = external: needs the map to fill; add xskmap = "
+	  "/sys/fs/bpf/NAME\n" },
+	{ WAN "xskmap = /m\n[forward m]\nmode = rxdrop\nports = wan\n",
+	  "f:3: [port wan]: xskmap = /m: only a program of yours has one; add attach-method = "
+	  "external\n" },
+	{ WAN "attach-method = external\nxskmap = m\n[forward m]\nmode = rxdrop\nports = wan\n",
+	  "f:4: [port wan]: xskmap = m: must be an absolute path of up to 127 characters\n" },
+	{ WAN "attach-method = external\nxskmap = /m\nattach = native\nreplace = yes\n"
+	      "on-program-lost = exit\n[forward m]\nmode = rxdrop\nports = wan\n",
+	  "f:5: [port wan]: attach = native: is about a program of ours; with attach-method = "
+	  "external there is none\n"
+	  "f:6: [port wan]: replace = yes: is about a program of ours; with attach-method = external "
+	  "there is none\n"
+	  "f:7: [port wan]: on-program-lost = exit: is about a program of ours; with attach-method = "
+	  "external there is none\n" },
 	{ WAN "queues = 1,1\nattach = best\nreplace = maybe\npromiscuous = yes\n[forward m]\n"
 	      "mode = rxdrop\nports = wan\nwait = spin poll\ncpus = 5000\n",
 	  "f:3: [port wan]: queues = 1,1: a number is given twice\n"

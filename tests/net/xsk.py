@@ -42,6 +42,10 @@ class Squatter:
             number = ctypes.get_errno()
             raise OSError(number, os.strerror(number))
 
+    @property
+    def fd(self):
+        return self._socket.fileno()
+
     def close(self):
         self._socket.close()
         self._memory.close()

@@ -369,6 +369,17 @@ static void one_device_by_two_names_is_an_error(void **state)
 	assert_error("upstream0 and eth0 are the same interface; name it once");
 }
 
+static void one_map_for_two_interfaces_is_an_error(void **state)
+{
+	(void)state;
+	make_pair(4);
+	for (unsigned i = 0; i < 2; i++)
+		snprintf(world.port[i].xskmap, sizeof(world.port[i].xskmap), "/sys/fs/bpf/m");
+	assert_error(
+		"eth0 and eth1 have the same xskmap /sys/fs/bpf/m, whose slots are the queues of "
+		"one interface; give each its own");
+}
+
 static void one_device_in_two_forwards_is_an_error_of_the_second(void **state)
 {
 	(void)state;
@@ -1232,6 +1243,7 @@ int main(void)
 		PLANNED(txpush_has_lanes_where_it_was_told_to_send),
 		PLANNED(an_absent_device_leaves_the_others_planned),
 		PLANNED(one_device_by_two_names_is_an_error),
+		PLANNED(one_map_for_two_interfaces_is_an_error),
 		PLANNED(one_device_in_two_forwards_is_an_error_of_the_second),
 		PLANNED(absent_devices_are_not_all_the_same),
 		PLANNED(the_loopback_interface_is_refused),

@@ -198,6 +198,28 @@ static void program_for_no_queue_or_too_many_is_refused(void **state)
 	assert_int_equal(asked(request, NULL, text), -EPROTO);
 }
 
+static void map_that_is_not_configured_is_not_opened(void **state)
+{
+	struct opener_request request = {
+		.op = OPENER_ATTACH,
+		.ifindex = 1,
+		.attach = { .queues = 1, .xskmap = "/sys/fs/bpf/theirs" },
+	};
+	char text[OPENER_TEXT_SIZE];
+
+	(void)state;
+	assert_int_equal(serve_refresh(&(struct serving){ .helper = &helper }), 0);
+	assert_int_equal(asked(request, NULL, text), -EACCES);
+	assert_string_equal(text,
+			    "lo: xskmap /sys/fs/bpf/theirs: is not in the configuration, so it "
+			    "is not opened; name it there first");
+	/* Once it is named it is looked for. */
+	assert_int_equal(opener_devices_add(&helper.devices, "/sys/fs/bpf/theirs"), 0);
+	assert_int_not_equal(asked(request, NULL, text), -EACCES);
+	assert_non_null(strstr(text, "lo: xskmap /sys/fs/bpf/theirs: "));
+	assert_null(strstr(text, "configuration"));
+}
+
 static void thread_of_another_process_is_refused(void **state)
 {
 	struct opener_request request = { .op = OPENER_REALTIME };
@@ -244,6 +266,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(list_that_fails_leaves_the_old_one, setup,
 						teardown),
 		cmocka_unit_test_setup_teardown(program_for_no_queue_or_too_many_is_refused, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(map_that_is_not_configured_is_not_opened, setup,
 						teardown),
 		cmocka_unit_test_setup_teardown(thread_of_another_process_is_refused, setup,
 						teardown),
