@@ -12,6 +12,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "conf/print.h"
+#include "confirm.h"
 #include "fleet.h"
 #include "links.h"
 #include "monitor.h"
@@ -28,6 +29,7 @@ struct daemon {
 	struct fleet fleet;
 	struct monitor monitor;
 	struct operators operators;
+	struct confirm confirm;
 	struct opener_opts opener_opts;
 	struct links links;
 	sd_event *loop;
@@ -92,6 +94,17 @@ static int on_duration(sd_event_source *source, uint64_t due_us, void *context)
 	return sd_event_exit(((struct daemon *)context)->loop, 0);
 }
 
+/* Whoever is to confirm may be cut off by what we do: take it all back. */
+static void on_unconfirmed(void *context)
+{
+	struct daemon *daemon = context;
+
+	log_error("not confirmed within %u s (--confirm=%u): everything is detached",
+		  daemon->started.confirm_s, daemon->started.confirm_s);
+	daemon->status = 1;
+	sd_event_exit(daemon->loop, 0);
+}
+
 static int on_done(sd_event_source *source, int fd, uint32_t events, void *context)
 {
 	struct daemon *daemon = context;
@@ -148,6 +161,23 @@ static int open_loop(struct daemon *daemon)
 	return err < 0 ? err : 0;
 }
 
+static int start_confirm(struct daemon *daemon)
+{
+	const struct conf *conf = &daemon->started;
+	int err;
+
+	if (!conf->confirm_s)
+		return 0;
+	err = confirm_start(&daemon->confirm, daemon->loop, conf->confirm_s);
+	if (err) {
+		log_error("no timer for --confirm=%u: " ERR_FORMAT, conf->confirm_s, ERR_ARGS(err));
+		return err;
+	}
+	log_info("everything is detached in %u s unless this comes: millracectl -s %s confirm",
+		 conf->confirm_s, conf->control_socket);
+	return 0;
+}
+
 static int run(struct daemon *daemon)
 {
 	int err = open_loop(daemon);
@@ -167,6 +197,8 @@ static int run(struct daemon *daemon)
 		return err;
 	}
 	err = operators_start(&daemon->operators, &daemon->fleet, daemon->loop);
+	if (!err)
+		err = start_confirm(daemon);
 	if (err)
 		return err;
 	err = sd_event_loop(daemon->loop);
@@ -334,6 +366,7 @@ static void close_all(struct daemon *daemon)
 	monitor_close(&daemon->monitor);
 	fleet_close(&daemon->fleet);
 	plan_free(daemon->plan);
+	confirm_close(&daemon->confirm);
 	sd_event_source_unref(daemon->report_timer);
 	sd_event_source_unref(daemon->program_timer);
 	sd_event_unref(daemon->loop);
@@ -363,6 +396,9 @@ int daemon_run(struct conf *conf, const struct daemon_file *file)
 	daemon->links.ports_wait = file;
 	daemon->operators.reload = reload;
 	daemon->operators.daemon = daemon;
+	daemon->operators.confirm = &daemon->confirm;
+	daemon->confirm.expired = on_unconfirmed;
+	daemon->confirm.context = daemon;
 	daemon->opener_opts = (struct opener_opts){ list_devices, daemon };
 	err = open_all(daemon);
 	if (!err)

@@ -11,6 +11,7 @@
 #include "base/signals.h"
 #include "conf/options.h"
 #include "conf/print.h"
+#include "ctl/commands.h"
 #include "ctl/server.h"
 #include "daemon.h"
 #include "planner.h"
@@ -73,6 +74,17 @@ static int load(const struct options *options, struct conf *conf, bool say)
 		say_findings(&diag);
 	diag_fini(&diag);
 	return err;
+}
+
+/* A wait that nobody could end is a mistake to be told before anything is touched. */
+static int check_confirm(const struct conf *conf)
+{
+	if (!conf->confirm_s || conf->control_socket[0])
+		return 0;
+	log_error("--confirm=%u: nobody could confirm without a control socket; add "
+		  "--control-socket=" COMMANDS_SOCKET,
+		  conf->confirm_s);
+	return -EINVAL;
 }
 
 static int check(const struct options *options, const struct conf *conf)
@@ -174,7 +186,10 @@ int main(int argc, char **argv)
 	case OPTIONS_RUN:
 		break;
 	}
-	status = load(&options, &conf, true) ? EXIT_USAGE : act(&options, &conf);
+	if (load(&options, &conf, true) || check_confirm(&conf))
+		status = EXIT_USAGE;
+	else
+		status = act(&options, &conf);
 	conf_fini(&conf);
 	return status;
 }

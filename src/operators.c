@@ -32,6 +32,9 @@ static void facts(void *context, struct control_facts *facts)
 		.reload_age_ns = now_ns - operators->reloaded_ns,
 		.reload_taken = operators->reload_taken,
 		.reload_errors = operators->reload_errors,
+		.confirm_asked = confirm_asked(operators->confirm),
+		.confirmed = operators->confirm->given_ns,
+		.confirm_left_ns = confirm_left_ns(operators->confirm),
 	};
 }
 
@@ -185,6 +188,16 @@ static int set_promiscuous(void *context, const char *name, bool on, char *error
 	return 0;
 }
 
+static int confirm(void *context)
+{
+	const struct operators *operators = context;
+	int err = confirm_give(operators->confirm);
+
+	if (!err)
+		log_info("an operator has confirmed it; forwarding goes on");
+	return err;
+}
+
 static const struct control_ops ops = {
 	.facts = facts,
 	.collect = collect,
@@ -192,6 +205,7 @@ static const struct control_ops ops = {
 	.plan_text = show_plan_text,
 	.reload = reload,
 	.set_promiscuous = set_promiscuous,
+	.confirm = confirm,
 };
 
 int operators_open(struct operators *operators, const struct conf *conf,

@@ -4,6 +4,7 @@
 
 #include <systemd/sd-event.h>
 
+#include "confirm.h"
 #include "ctl/server.h"
 #include "daemon.h"
 #include "fleet.h"
@@ -19,10 +20,11 @@ struct operators {
 	/* Reads the configuration again. The daemon's; set before operators_open(). */
 	int (*reload)(void *daemon);
 	void *daemon;
-	uint64_t generation;	/* reloads that succeeded */
-	uint64_t reloaded_ns;	/* when the last one was tried; 0: never */
-	bool reload_taken;	/* it succeeded */
-	unsigned reload_errors; /* what it complained of */
+	struct confirm *confirm; /* the daemon's; set before operators_open() */
+	uint64_t generation;	 /* reloads that succeeded */
+	uint64_t reloaded_ns;	 /* when the last one was tried; 0: never */
+	bool reload_taken;	 /* it succeeded */
+	unsigned reload_errors;	 /* what it complained of */
 	uint64_t opened_ns;
 	uint64_t collected_ns; /* when the report was; 0: never, or no longer true */
 };

@@ -159,9 +159,10 @@ struct conf {
 	char control_group[CONF_NAME_SIZE];  /* "": none */
 	unsigned interval_s;		     /* seconds between two statistics reports */
 	unsigned duration_s;		     /* 0: until a signal */
-	bool quiet;			     /* no reports */
-	bool extra_stats;		     /* rows of the socket's own statistics */
-	bool app_stats;			     /* rows of calls and of the transmit cycle */
+	unsigned confirm_s;		/* an operator has so long to confirm; 0: nobody has to */
+	bool quiet;			/* no reports */
+	bool extra_stats;		/* rows of the socket's own statistics */
+	bool app_stats;			/* rows of calls and of the transmit cycle */
 	char irq_string[CONF_IRQ_SIZE]; /* row of the first interrupt whose line has it; "": none */
 	bool json;
 	bool keep_privileges;

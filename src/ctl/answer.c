@@ -203,6 +203,22 @@ static void answer_set(struct exchange *exchange)
 	json_object_set(exchange->result, "promiscuous", on);
 }
 
+static void answer_confirm(struct exchange *exchange)
+{
+	const struct answerer *answerer = exchange->answerer;
+	struct control_facts facts = { 0 };
+	int err = answerer->ops->confirm(answerer->context);
+
+	if (err && err != -EALREADY) {
+		fail(exchange, ANSWER_FAILED,
+		     "nothing waits to be confirmed: millraced was started without --confirm");
+		return;
+	}
+	answerer->ops->facts(answerer->context, &facts);
+	exchange->result = answer_confirm_json(&facts);
+	json_object_set_new(exchange->result, "already", json_boolean(err == -EALREADY));
+}
+
 static void answer_version(struct exchange *exchange)
 {
 	const struct answerer *answerer = exchange->answerer;
@@ -218,7 +234,8 @@ static void (*const answers[COMMANDS])(struct exchange *exchange) = {
 	[COMMAND_STATUS] = answer_status,   [COMMAND_STATS] = answer_stats,
 	[COMMAND_PORTS] = answer_ports,	    [COMMAND_PLAN] = answer_plan,
 	[COMMAND_METRICS] = answer_metrics, [COMMAND_RELOAD] = answer_reload,
-	[COMMAND_SET] = answer_set,	    [COMMAND_VERSION] = answer_version,
+	[COMMAND_SET] = answer_set,	    [COMMAND_CONFIRM] = answer_confirm,
+	[COMMAND_VERSION] = answer_version,
 };
 
 /* --- requests --- */

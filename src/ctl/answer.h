@@ -24,6 +24,9 @@ struct control_facts {
 	uint64_t reload_age_ns; /* how long ago it was */
 	bool reload_taken;	/* it succeeded */
 	unsigned reload_errors; /* what it complained of, which it may also if it succeeded */
+	bool confirm_asked;	/* --confirm was given, and the rest here is about it: */
+	bool confirmed;
+	uint64_t confirm_left_ns; /* until everything is detached; confirmed: that were left then */
 };
 
 /* What the daemon does for those who ask. All are there; all are called with the context, in the main
@@ -48,6 +51,10 @@ struct control_ops {
 	 * error (of error_size bytes): -ENOENT if there is no such port. */
 	int (*set_promiscuous)(void *context, const char *port, bool on, char *error,
 			       size_t error_size);
+
+	/* Ends the wait of --confirm. Returns 0; -EALREADY if an operator did so before; -ENOENT if nothing
+	 * waits for it. */
+	int (*confirm)(void *context);
 };
 
 struct answerer {

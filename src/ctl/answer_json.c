@@ -173,6 +173,18 @@ static json_t *reload_json(const struct control_facts *facts)
 	return object;
 }
 
+json_t *answer_confirm_json(const struct control_facts *facts)
+{
+	json_t *object;
+
+	if (!facts->confirm_asked)
+		return json_null();
+	object = json_object();
+	json_object_set_new(object, "confirmed", json_boolean(facts->confirmed));
+	json_object_set_new(object, "left_seconds", seconds_json(facts->confirm_left_ns));
+	return object;
+}
+
 json_t *answer_status_json(const struct control_facts *facts, const struct report *report)
 {
 	json_t *root = json_object(), *ports = json_array();
@@ -185,6 +197,7 @@ json_t *answer_status_json(const struct control_facts *facts, const struct repor
 			    facts->configuration ? json_text(facts->configuration) : json_null());
 	json_object_set_new(root, "generation", json_count(facts->generation));
 	json_object_set_new(root, "last_reload", reload_json(facts));
+	json_object_set_new(root, "confirm", answer_confirm_json(facts));
 	for (unsigned i = 0; i < report->ports; i++)
 		json_array_append_new(ports, status_port_json(report, &report->port[i]));
 	json_object_set_new(root, "ports", ports);

@@ -12,5 +12,8 @@
 json_t *answer_status_json(const struct control_facts *facts, const struct report *report);
 json_t *answer_stats_json(const struct report *report);
 
+/* Of the wait of --confirm; JSON's null if none was asked for. */
+json_t *answer_confirm_json(const struct control_facts *facts);
+
 /* The array alone. */
 json_t *answer_ports_json(const struct report *report);

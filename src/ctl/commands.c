@@ -39,6 +39,8 @@ static const struct command_row command_rows[COMMANDS] = {
 			     false },
 	[COMMAND_SET] = { "set", "port NAME promiscuous on|off",
 			  "change a port until the next reload", false, false, arguments_of_set },
+	[COMMAND_CONFIRM] = { "confirm", "", "keep forwarding: end the wait of millraced --confirm",
+			      false },
 	[COMMAND_VERSION] = { "version", "", "the versions of the daemon and of the protocol",
 			      true },
 };

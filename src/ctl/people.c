@@ -146,6 +146,22 @@ static void print_reload(FILE *out, const json_t *result)
 	fputc('\n', out);
 }
 
+/* What an operator must know at once: it may all be over soon. */
+static void print_confirm(FILE *out, const json_t *result)
+{
+	const json_t *confirm = json_object_get(result, "confirm");
+
+	if (!json_is_object(confirm))
+		return;
+	if (is_true(confirm, "confirmed")) {
+		fprintf(out, "confirmed\n");
+		return;
+	}
+	fprintf(out, "not confirmed: everything is detached in ");
+	print_duration(out, seconds_of(confirm, "left_seconds"));
+	fprintf(out, "; keep it with millracectl confirm\n");
+}
+
 static int print_queues(FILE *out, const json_t *result)
 {
 	struct table table;
@@ -218,6 +234,7 @@ static int print_status(FILE *out, const json_t *result, const json_t *before)
 	else
 		fprintf(out, "\nconfigured by flags\n");
 	print_reload(out, result);
+	print_confirm(out, result);
 	fputc('\n', out);
 	err = print_ports(out, result);
 	if (!err)
@@ -430,6 +447,13 @@ static int print_set(FILE *out, const json_t *result, const json_t *before)
 	return 0;
 }
 
+static int print_confirmed(FILE *out, const json_t *result, const json_t *before)
+{
+	(void)before;
+	fprintf(out, "confirmed%s; it goes on\n", is_true(result, "already") ? " already" : "");
+	return 0;
+}
+
 static int print_version(FILE *out, const json_t *result, const json_t *before)
 {
 	(void)before;
@@ -444,7 +468,8 @@ int people_print(FILE *out, enum command command, const json_t *result, const js
 		[COMMAND_STATUS] = print_status,    [COMMAND_STATS] = print_stats,
 		[COMMAND_PORTS] = print_only_ports, [COMMAND_PLAN] = print_text,
 		[COMMAND_METRICS] = print_text,	    [COMMAND_RELOAD] = print_reloaded,
-		[COMMAND_SET] = print_set,	    [COMMAND_VERSION] = print_version,
+		[COMMAND_SET] = print_set,	    [COMMAND_CONFIRM] = print_confirmed,
+		[COMMAND_VERSION] = print_version,
 	};
 
 	return prints[command](out, result, before);

@@ -184,6 +184,7 @@ static const struct {
 	{ "-i a --frames-per-queue=10239", "the rings need at least 10240" },
 	{ "-i a -n 0", "--interval=0" },
 	{ "-i a -d 99999999999", "--duration=99999999999" },
+	{ "-i a --confirm=86401", "--confirm=86401: must be 0 to 86400" },
 	{ "-t -i a -s 63", "must be 64 to 9728" },
 	{ "-t -i a -s 3845", "at most 3844" },
 	{ "-t -i a -f 2048 -s 1797", "at most 1796" },

@@ -27,6 +27,7 @@ struct sample {
 	char set_port[64];    /* what the last one was */
 	bool set_on;	      /* ... */
 	unsigned errors;      /* that a reload finds */
+	int confirm;	      /* what an operator who confirms is told */
 	const char *plan;     /* text */
 	size_t plan_is_large; /* bytes of it, if not 0 */
 };
@@ -170,5 +171,14 @@ static int sample_set(void *context, const char *port, bool on, char *error, siz
 	return -2;
 }
 
+static int sample_confirm(void *context)
+{
+	struct sample *sample = context;
+
+	sample->facts.confirmed |= !sample->confirm;
+	return sample->confirm;
+}
+
 static const struct control_ops sample_ops = { sample_facts,	 sample_collect, sample_plan_json,
-					       sample_plan_text, sample_reload,	 sample_set };
+					       sample_plan_text, sample_reload,	 sample_set,
+					       sample_confirm };

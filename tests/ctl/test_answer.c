@@ -187,7 +187,8 @@ static void status_is_to_the_character(void **state)
 	text = json_dumps(status, JSON_COMPACT | JSON_PRESERVE_ORDER | JSON_REAL_PRECISION(9));
 	snprintf(want, sizeof(want),
 		 "{\"state\":\"running\",\"pid\":%d,\"version\":\"1.2\",\"uptime_seconds\":12.345,"
-		 "\"configuration\":null,\"generation\":5,\"last_reload\":null,\"ports\":["
+		 "\"configuration\":null,\"generation\":5,\"last_reload\":null,"
+		 "\"confirm\":null,\"ports\":["
 		 "{\"port\":\"wan\",\"device\":\"d0\",\"ifindex\":7,\"link\":\"up\","
 		 "\"state\":\"up\",\"state_seconds\":3.0,\"reason\":\"\",\"history\":[{"
 		 "\"age_seconds\":3.0,\"state\":\"up\",\"reason\":\"\"}],\"mtu\":1500,"
@@ -238,6 +239,38 @@ static void status_tells_of_the_file_and_the_last_reload(void **state)
 	assert_true(json_is_true(json_object_get(reload, "ok")));
 	assert_int_equal(json_integer_value(json_object_get(reload, "errors")), 3);
 	json_decref(status);
+}
+
+static void who_confirms_is_told_what_it_did(void **state)
+{
+	static const char request[] = "{\"version\":1,\"command\":\"confirm\"}";
+	json_t *status;
+	char *answer, *text;
+
+	(void)state;
+	sample.confirm = -ENOENT;
+	answer = ask(RIGHTS_ALL, request);
+	assert_non_null(strstr(answer, "\"failed\""));
+	assert_non_null(strstr(answer, "started without --confirm"));
+	free(answer);
+
+	sample.confirm = 0;
+	sample.facts.confirm_asked = true;
+	sample.facts.confirm_left_ns = 2500 * NSEC_PER_MSEC;
+	status = result_of("status");
+	text = json_dumps(json_object_get(status, "confirm"), JSON_COMPACT | JSON_PRESERVE_ORDER);
+	assert_string_equal(text, "{\"confirmed\":false,\"left_seconds\":2.5}");
+	free(text);
+	json_decref(status);
+	answer = ask(RIGHTS_ALL, request);
+	assert_string_equal(answer, "{\"version\":1,\"ok\":true,\"result\":{\"confirmed\":true,"
+				    "\"left_seconds\":2.5,\"already\":false}}\n");
+	free(answer);
+	sample.confirm = -EALREADY;
+	answer = ask(RIGHTS_ALL, request);
+	assert_non_null(strstr(answer, "\"confirmed\":true,\"left_seconds\":2.5,"
+				       "\"already\":true"));
+	free(answer);
 }
 
 /* A Linux path may be any bytes; JSON is UTF-8. */
@@ -314,6 +347,7 @@ int main(void)
 				       fresh_sample),
 		cmocka_unit_test_setup(status_is_to_the_character, fresh_sample),
 		cmocka_unit_test_setup(status_tells_of_the_file_and_the_last_reload, fresh_sample),
+		cmocka_unit_test_setup(who_confirms_is_told_what_it_did, fresh_sample),
 		cmocka_unit_test_setup(names_that_are_no_utf8_are_readable_all_the_same,
 				       fresh_sample),
 		cmocka_unit_test_setup(totals_are_sums_over_the_sockets, fresh_sample),

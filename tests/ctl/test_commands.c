@@ -27,7 +27,7 @@ static void only_looking_is_read_only(void **state)
 	(void)state;
 	for (unsigned i = 0; i < COMMANDS; i++)
 		assert_int_equal(command_row((enum command)i)->read_only,
-				 i != COMMAND_RELOAD && i != COMMAND_SET);
+				 i != COMMAND_RELOAD && i != COMMAND_SET && i != COMMAND_CONFIRM);
 }
 
 static void a_slip_of_the_finger_is_understood(void **state)
@@ -37,9 +37,11 @@ static void a_slip_of_the_finger_is_understood(void **state)
 	} rows[] = {
 		{ "stat", "stats" },
 
-		{ "staus", "status" },	 { "prots", "ports" }, { "metric", "metrics" },
-		{ "rleoad", "reload" },	 { "sett", "set" },    { "plans", "plan" },
-		{ "vesion", "version" }, { "xyzzyxyz", NULL }, { "", NULL },
+		{ "staus", "status" },	 { "prots", "ports" },
+		{ "metric", "metrics" }, { "rleoad", "reload" },
+		{ "sett", "set" },	 { "plans", "plan" },
+		{ "vesion", "version" }, { "comfirm", "confirm" },
+		{ "xyzzyxyz", NULL },	 { "", NULL },
 	};
 
 	(void)state;
@@ -64,6 +66,8 @@ static void words_become_arguments_or_are_refused(void **state)
 		{ COMMAND_STATS, { NULL }, "{}" },
 		{ COMMAND_STATUS, { "d0", NULL }, NULL },
 		{ COMMAND_RELOAD, { "", NULL }, NULL },
+		{ COMMAND_CONFIRM, { NULL }, "{}" },
+		{ COMMAND_CONFIRM, { "yes", NULL }, NULL },
 		{ COMMAND_SET,
 		  { "port", "wan", "promiscuous", "on", NULL },
 		  "{\"port\":\"wan\",\"promiscuous\":true}" },

@@ -232,6 +232,24 @@ static void ports_that_were_not_always_up_have_a_history(void **state)
 		"lan   70 s  up     -\n");
 }
 
+static void status_says_what_waits_for_an_operator(void **state)
+{
+	char *text = printed(COMMAND_STATUS,
+			     "{\"confirm\":{\"confirmed\":false,\"left_seconds\":61.9}}", NULL);
+
+	(void)state;
+	assert_non_null(strstr(text, "\nnot confirmed: everything is detached in 1 min 1 s; "
+				     "keep it with millracectl confirm\n"));
+	free(text);
+	text = printed(COMMAND_STATUS, "{\"confirm\":{\"confirmed\":true,\"left_seconds\":2}}",
+		       NULL);
+	assert_non_null(strstr(text, "\nconfirmed\n"));
+	free(text);
+	text = printed(COMMAND_STATUS, "{\"confirm\":null}", NULL);
+	assert_null(strstr(text, "confirm"));
+	free(text);
+}
+
 static void the_others_are_a_line_or_what_came(void **state)
 {
 	(void)state;
@@ -240,6 +258,10 @@ static void the_others_are_a_line_or_what_came(void **state)
 	assert_printed(COMMAND_RELOAD, "{\"generation\":4}", NULL, "reloaded; generation 4\n");
 	assert_printed(COMMAND_SET, "{\"port\":\"wan\",\"promiscuous\":true}", NULL,
 		       "wan: promiscuous on\n");
+	assert_printed(COMMAND_CONFIRM, "{\"confirmed\":true,\"already\":false}", NULL,
+		       "confirmed; it goes on\n");
+	assert_printed(COMMAND_CONFIRM, "{\"confirmed\":true,\"already\":true}", NULL,
+		       "confirmed already; it goes on\n");
 	assert_printed(COMMAND_VERSION, "{\"version\":\"1.2\",\"protocol\":1}", NULL,
 		       "millraced 1.2, protocol 1\n");
 }
@@ -264,6 +286,7 @@ int main(void)
 		cmocka_unit_test(one_is_no_plural),
 		cmocka_unit_test(status_has_ports_queues_and_workers),
 		cmocka_unit_test(ports_that_were_not_always_up_have_a_history),
+		cmocka_unit_test(status_says_what_waits_for_an_operator),
 		cmocka_unit_test(the_others_are_a_line_or_what_came),
 		cmocka_unit_test(an_empty_result_is_no_harm),
 	};

@@ -180,6 +180,7 @@ static void check_conf(const struct conf *conf)
 	must(forward->realtime == (forward->priority > 0) && forward->priority <= PRIORITY_MAX);
 	must(conf->interval_s >= 1 && conf->interval_s <= 86400);
 	must(conf->duration_s <= INT_MAX);
+	must(conf->confirm_s <= 86400);
 	must(memchr(conf->irq_string, '\0', CONF_IRQ_SIZE));
 }
 

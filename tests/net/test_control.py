@@ -23,7 +23,7 @@ GROUP = "games"  # of every Debian, with nobody in it
 DOCUMENTED = (REPOSITORY / "docs/control-protocol.md").read_text()
 REPORT_DOCUMENTED = (REPOSITORY / "docs/report-json.md").read_text()
 STATUS = {"state", "pid", "version", "uptime_seconds", "configuration", "generation",
-          "last_reload", "ports", "workers"}
+          "last_reload", "confirm", "ports", "workers"}
 PORT = {"port", "device", "ifindex", "link", "state", "state_seconds", "reason", "history", "mtu",
         "driver", "rx_queues", "tx_queues", "attach", "program", "promiscuous"}
 QUEUE = {"queue", "forward", "mode", "worker", "cpu", "zero_copy", "need_wakeup", "busy_poll",
@@ -643,7 +643,7 @@ def test_completion_in_bash(rig2, millraced, sock):
     daemon = start(millraced, rig.dut, sock, "-r", "-i", "d0", "-i", "d1")
     assert complete(sock, "st") == ["status", "stats"]
     assert complete(sock, "") == ["status", "stats", "ports", "plan", "metrics", "reload", "set",
-                                  "version"]
+                                  "confirm", "version"]
     assert complete(sock, "set", "") == ["port"]
     assert complete(sock, "-s", sock, "set", "port", "") == ["d0", "d1"]
     assert complete(sock, "--socket", "=", sock, "set", "port", "d1", "") == ["promiscuous"]

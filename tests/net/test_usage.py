@@ -27,7 +27,8 @@ def test_help_names_every_flag(flag):
                  "-m", "-B", "-b", "-f", "-u", "-M", "-F", "-n", "-d", "-C", "-O", "-s", "--sizes",
                  "-P", "-V", "-J", "-K", "-G", "-H", "--pps", "-T", "-y", "-w", "-W", "-U", "-x",
                  "-a", "-I", "-Q", "-R", "--cpus", "--ring-size", "--frames-per-queue",
-                 "--huge-pages", "--json", "--keep-privileges", "--promiscuous", "--vlan-offload", "--config", "--check",
+                 "--huge-pages", "--json", "--keep-privileges", "--promiscuous", "--vlan-offload",
+                 "--confirm", "--config", "--check",
                  "--print-config", "--plan", "--control-socket", "--control-group", "--help-config",
                  "--help", "--version"):
         assert re.search(rf"(?<![\w-]){name}\b", done.stdout), name
