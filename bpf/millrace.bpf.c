@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * Steers each frame to the socket of the queue it came in on, or to the host's stack if that queue
- * has no socket. One instance and one pair of maps a port: the queue number is the only key, and
- * two ports would collide on it.
+ * has no socket or the policy gives the frame to the host. One instance and one set of maps a port: the
+ * queue number is the only key, and two ports would collide on it.
  */
 #include <linux/bpf.h>
 
 #include <bpf/bpf_helpers.h>
 
+#define CLASSIFY_LOAD bpf_xdp_load_bytes
+#include "classify.h"
+#include "maps.h"
 #include "millrace_shared.h"
 
 struct {
@@ -24,16 +27,35 @@ struct {
 	__uint(max_entries, 1);
 } millrace_count SEC(".maps");
 
+/* True if the policy gives the frame to the host. */
+static __always_inline bool is_hosts(struct xdp_md *ctx, const struct millrace_policy *policy)
+{
+	struct millrace_rule rule = classify(ctx, policy, CLASSIFY_NO_TAG);
+	__u64 *hits;
+
+	if (rule.verdict == MILLRACE_FORWARD)
+		return false;
+	hits = bpf_map_lookup_elem(&millrace_hits, &rule.hits);
+	if (hits)
+		(*hits)++;
+	return true;
+}
+
 /* xdp.frags: attaches natively at any MTU; where the sockets take one descriptor a packet the
  * daemon refuses an MTU that does not fit. */
 SEC("xdp.frags")
 int millrace(struct xdp_md *ctx)
 {
-	/* XDP_PASS in the flags is the answer where the slot is empty. */
-	long verdict = bpf_redirect_map(&millrace_xsks, ctx->rx_queue_index, XDP_PASS);
 	__u32 zero = 0;
-	struct millrace_counts *counts = bpf_map_lookup_elem(&millrace_count, &zero);
+	const struct millrace_policy *policy = bpf_map_lookup_elem(&millrace_policy, &zero);
+	struct millrace_counts *counts;
+	long verdict;
 
+	if (policy && policy->on && is_hosts(ctx, policy))
+		verdict = XDP_PASS;
+	else /* XDP_PASS in the flags is the answer where the slot is empty. */
+		verdict = bpf_redirect_map(&millrace_xsks, ctx->rx_queue_index, XDP_PASS);
+	counts = bpf_map_lookup_elem(&millrace_count, &zero);
 	if (counts) {
 		counts->seen++;
 		if (verdict == XDP_PASS)
