@@ -324,7 +324,7 @@ int opener_attach(const struct prog_opts *opts, struct prog *prog)
 		snprintf(call.request.attach.xskmap, PROG_PATH_SIZE, "%s", opts->xskmap);
 		return ask_external(&call, prog);
 	}
-	err = ask(&call, 4);
+	err = ask(&call, 4 + STEER_MAPS);
 	if (err)
 		return err;
 	*prog = (struct prog){
@@ -332,6 +332,13 @@ int opener_attach(const struct prog_opts *opts, struct prog *prog)
 		.xsks_fd = call.fds.fd[1],
 		.count_fd = call.fds.fd[2],
 		.prog_fd = call.fds.fd[3],
+		.steer = {
+			.policy_fd = call.fds.fd[4],
+			.own_fd = call.fds.fd[5],
+			.rules_fd = call.fds.fd[6],
+			.macs_fd = call.fds.fd[7],
+			.hits_fd = call.fds.fd[8],
+		},
 	};
 	take_description(&call, prog);
 	return 0;

@@ -220,11 +220,23 @@ static int serve_attach(struct serving *serving)
 	err = opts.xskmap ? serve_external(serving, &prog, &opts) : prog_open(&prog, &opts);
 	if (err)
 		return err;
+	/* As opener_attach() takes them. */
 	if (opts.xskmap)
 		serving->fds = (struct opener_fds){ { prog.xsks_fd }, 1 };
 	else
 		serving->fds = (struct opener_fds){
-			{ prog.link_fd, prog.xsks_fd, prog.count_fd, prog.prog_fd }, 4
+			{
+				prog.link_fd,
+				prog.xsks_fd,
+				prog.count_fd,
+				prog.prog_fd,
+				prog.steer.policy_fd,
+				prog.steer.own_fd,
+				prog.steer.rules_fd,
+				prog.steer.macs_fd,
+				prog.steer.hits_fd,
+			},
+			4 + STEER_MAPS,
 		};
 	serving->answer.prog.id = prog.id;
 	serving->answer.prog.native = prog.native;

@@ -11,8 +11,8 @@
 #include "xdp/netdev.h"
 #include "xdp/prog.h"
 
-#define OPENER_FDS_MAX	 4
-#define OPENER_TEXT_SIZE 1024 /* log.h cuts there too */
+#define OPENER_FDS_MAX	 (4 + STEER_MAPS) /* attach's */
+#define OPENER_TEXT_SIZE 1024		  /* log.h cuts there too */
 
 enum opener_op {
 	OPENER_CHECK,

@@ -283,15 +283,26 @@ static void load_failed(const char *ifname, int err)
 /* Takes what outlives the skeleton: the program and its maps. */
 static int keep_fds(struct prog *prog, const struct millrace_bpf *skeleton)
 {
+	const struct {
+		int *fd;
+		const struct bpf_map *map;
+	} maps[] = {
+		{ &prog->xsks_fd, skeleton->maps.millrace_xsks },
+		{ &prog->count_fd, skeleton->maps.millrace_count },
+		{ &prog->steer.policy_fd, skeleton->maps.millrace_policy },
+		{ &prog->steer.own_fd, skeleton->maps.millrace_own },
+		{ &prog->steer.rules_fd, skeleton->maps.millrace_rules },
+		{ &prog->steer.macs_fd, skeleton->maps.millrace_macs },
+		{ &prog->steer.hits_fd, skeleton->maps.millrace_hits },
+	};
 	struct bpf_prog_info info = { 0 };
 	__u32 len = sizeof(info);
 
-	prog->xsks_fd = dup_cloexec(bpf_map__fd(skeleton->maps.millrace_xsks));
-	if (prog->xsks_fd < 0)
-		return prog->xsks_fd;
-	prog->count_fd = dup_cloexec(bpf_map__fd(skeleton->maps.millrace_count));
-	if (prog->count_fd < 0)
-		return prog->count_fd;
+	for (size_t i = 0; i < sizeof(maps) / sizeof(maps[0]); i++) {
+		*maps[i].fd = dup_cloexec(bpf_map__fd(maps[i].map));
+		if (*maps[i].fd < 0)
+			return *maps[i].fd;
+	}
 	prog->prog_fd = dup_cloexec(bpf_program__fd(skeleton->progs.millrace));
 	if (prog->prog_fd < 0)
 		return prog->prog_fd;
@@ -456,11 +467,17 @@ void prog_detach(struct prog *prog)
 
 void prog_close(struct prog *prog)
 {
+	const int maps[] = {
+		prog->xsks_fd,	     prog->count_fd,	   prog->steer.policy_fd,
+		prog->steer.own_fd,  prog->steer.rules_fd, prog->steer.macs_fd,
+		prog->steer.hits_fd,
+	};
+
 	prog_detach(prog);
-	if (prog->xsks_fd > 0)
-		close(prog->xsks_fd);
-	if (prog->count_fd > 0)
-		close(prog->count_fd);
+	for (size_t i = 0; i < sizeof(maps) / sizeof(maps[0]); i++) {
+		if (maps[i] > 0)
+			close(maps[i]);
+	}
 	if (prog->prog_fd > 0)
 		close(prog->prog_fd);
 	free(prog->filled);

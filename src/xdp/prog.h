@@ -5,6 +5,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "xdp/steer.h"
+
 enum prog_attach {
 	PROG_ATTACH_AUTO, /* native, or skb with one warning that says why */
 	PROG_ATTACH_NATIVE,
@@ -20,6 +22,7 @@ struct prog {
 	int prog_fd;  /* the program itself, to attach it once more */
 	int xsks_fd;  /* XSKMAP: queue -> socket */
 	int count_fd; /* per-CPU struct millrace_counts */
+	struct steer_maps steer;
 	uint32_t id;
 	char name[PROG_NAME_SIZE];   /* as the kernel has it; "" if it was not told */
 	uint8_t tag[PROG_TAG_BYTES]; /* the kernel's digest of its instructions */

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * The policy of one port: which frames the XDP program gives to the host (bpf/classify.h has the decision).
+ * It is changed while frames come: what stays is never missing, not for one frame. Needs no capability.
+ * Main thread only.
+ */
+#pragma once
+
+#include <linux/types.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "millrace_shared.h"
+
+/* Owned by the struct prog; 0 or -1: none. */
+struct steer_maps {
+	int policy_fd;
+	int own_fd;
+	int rules_fd;
+	int macs_fd;
+	int hits_fd;
+};
+
+#define STEER_MAPS 5 /* fds in it */
+
+struct steer_rule {
+	enum millrace_kind kind;
+	unsigned bits;	   /* of a MAC that count */
+	uint8_t value[16]; /* a MAC, or as in struct millrace_rule_key */
+	bool both;	   /* a copy goes on, while there is somebody to make it */
+};
+
+/* What the host has on the port. */
+struct steer_own {
+	uint8_t mac[6];				/* zeros: none */
+	unsigned addresses;			/* up to MILLRACE_OWN_MAX */
+	const struct millrace_own_key *address; /* each once */
+};
+
+struct steer;
+
+/* Takes the maps, which stay the program's and must outlive it, as they are when new. Returns NULL without
+ * memory. */
+struct steer *steer_new(const struct steer_maps *maps);
+
+/*
+ * From now on these rules hold, each given once, MILLRACE_RULES_MAX at most; `standard`: then also what the
+ * host has without. A rule that was there before keeps its count. Returns 0; or -errno, and then what can be
+ * held is: -ENOMEM, -EPERM where bpf() is forbidden.
+ */
+int steer_set_rules(struct steer *steer, bool standard, const struct steer_rule *rule,
+		    unsigned rules);
+
+/* From now on these addresses are the host's. Returns as steer_set_rules(). */
+int steer_set_own(struct steer *steer, const struct steer_own *own);
+
+/* From now on somebody copies what is for the host and the wire, or no longer: then it is forwarded only. */
+int steer_set_copy(struct steer *steer, bool on);
+
+/* Frames that the rule of this place in the list gave to the host; or -errno. */
+int steer_rule_frames(const struct steer *steer, unsigned index, uint64_t *frames);
+
+/* Those that a class of what the host has without rules gave to it; or -errno. */
+int steer_class_frames(const struct steer *steer, enum millrace_class class, uint64_t *frames);
+
+/* NULL is fine. */
+void steer_free(struct steer *steer);
