@@ -27,6 +27,7 @@ void conf_port_defaults(struct conf_port *port, bool file)
 {
 	memset(port, 0, sizeof(*port));
 	port->all_queues = file;
+	port->pass.standard = file;
 	if (!file)
 		port->queues.count = 1; /* queue 0 */
 }

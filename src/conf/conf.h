@@ -9,6 +9,7 @@
 
 #include "base/mac.h"
 #include "base/number.h"
+#include "conf/pass.h"
 
 /* Ports of one forward. A bridge of 16 is the largest the design foresees. */
 #define CONF_PORTS_MAX 16
@@ -120,6 +121,7 @@ struct conf_port {
 	enum conf_program_lost on_program_lost;
 	enum conf_attach_method attach_method;
 	char xskmap[CONF_MAP_PATH_SIZE]; /* with CONF_ATTACH_METHOD_EXTERNAL; else "" */
+	struct pass pass;		 /* frames that the host gets */
 	bool replace;			 /* a foreign XDP program is taken off the interface */
 	bool keep_vlan_offload;		 /* the card may strip VLAN tags: frames lose them */
 	bool wait_for_device;		 /* it may be absent at the start */

@@ -299,7 +299,8 @@ static void report_key(struct file *file, const struct section *section, const s
 
 static bool is_list(const struct option_row *row)
 {
-	return row->kind == &kind_ports || row->kind == &kind_queues || row->kind == &kind_cpus;
+	return row->kind == &kind_ports || row->kind == &kind_queues || row->kind == &kind_cpus ||
+	       row->kind == &kind_pass;
 }
 
 /* Reads one value, unless it is of ports, which are not all known yet. */

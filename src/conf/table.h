@@ -33,9 +33,8 @@
 #define PPS_MAX	       1000000000UL /* one a nanosecond */
 #define CYCLE_MAX_US   3600000000UL /* an hour */
 
-/* Room for any printed value: NUMBER_LIST_MAX numbers of four digits and their commas, or
- * CONF_PORTS_MAX names. */
-#define OPTION_TEXT_SIZE 8192
+/* Room for any printed value: PASS_RULES_MAX rules, and their commas. */
+#define OPTION_TEXT_SIZE PASS_TEXT_SIZE
 
 /* What has the member that a row sets. */
 enum option_scope {
@@ -157,6 +156,7 @@ extern const struct option_kind kind_device;	 /* a port's */
 extern const struct option_kind kind_irq_string; /* a conf's */
 extern const struct option_kind kind_socket_path, kind_group;
 extern const struct option_kind kind_map_path; /* char[CONF_MAP_PATH_SIZE] */
+extern const struct option_kind kind_pass;     /* a port's */
 extern const struct option_kind kind_ports; /* a forward's; read by file.c, which knows them all */
 
 extern const struct option_word words_yes_no[], words_no_yes[];

@@ -484,6 +484,23 @@ static void print_device(const struct option_row *row, const struct option_place
 
 const struct option_kind kind_device = { parse_device, print_device };
 
+static int parse_pass(const struct option_row *row, const char *value,
+		      const struct option_place *place, struct option_wrong *wrong)
+{
+	struct pass_wrong what;
+	int err = pass_parse(value, option_field(row, place), &what);
+
+	return err ? fail(wrong, "%s", what.text) : 0;
+}
+
+static void print_pass(const struct option_row *row, const struct option_place *place, char *text,
+		       size_t size)
+{
+	pass_print(option_field(row, place), text, size);
+}
+
+const struct option_kind kind_pass = { parse_pass, print_pass };
+
 static int parse_irq_string(const struct option_row *row, const char *value,
 			    const struct option_place *place, struct option_wrong *wrong)
 {

@@ -9,8 +9,9 @@
 /* What a running worker takes up, or another name of the same device: the ports themselves are compared one
  * by one. */
 static const char *const forward_params[] = { "wait", "batch", "cpus", "ports", NULL };
-static const char *const port_params[] = { "device", "promiscuous", "wait-for-device",
-					   "mtu-too-large", "on-program-lost", NULL };
+static const char *const port_params[] = {
+	"device", "promiscuous", "wait-for-device", "mtu-too-large", "on-program-lost", "pass", NULL
+};
 
 static bool same_port(const struct plan_port *before, const struct plan_port *after)
 {
@@ -109,7 +110,8 @@ static bool same_params(const struct plan_forward *before, const struct plan_for
 		return false;
 	for (unsigned i = 0; i < before->ports; i++) {
 		if (before->port[i].conf->promiscuous != after->port[i].conf->promiscuous ||
-		    before->port[i].conf->on_program_lost != after->port[i].conf->on_program_lost)
+		    before->port[i].conf->on_program_lost != after->port[i].conf->on_program_lost ||
+		    !pass_same(&before->port[i].conf->pass, &after->port[i].conf->pass))
 			return false;
 	}
 	for (unsigned i = 0; i < before->workers; i++) {

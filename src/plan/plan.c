@@ -12,11 +12,11 @@
 const struct plan_mode *plan_mode_of(enum conf_mode mode)
 {
 	static const struct plan_mode modes[] = {
-		/*		     name      receives sends */
-		[CONF_MODE_RXDROP] = { "rxdrop", true, false },
-		[CONF_MODE_TXPUSH] = { "txpush", false, true },
-		[CONF_MODE_L2FWD] = { "l2fwd", true, true },
-		[CONF_MODE_PATCH] = { "patch", true, true },
+		/*		     name      receives sends shares */
+		[CONF_MODE_RXDROP] = { "rxdrop", true, false, false },
+		[CONF_MODE_TXPUSH] = { "txpush", false, true, false },
+		[CONF_MODE_L2FWD] = { "l2fwd", true, true, false },
+		[CONF_MODE_PATCH] = { "patch", true, true, true },
 	};
 
 	return &modes[mode];

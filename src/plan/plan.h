@@ -104,6 +104,7 @@ bool plan_sends(enum conf_mode mode, unsigned from, unsigned to);
 struct plan_mode {
 	const char *name;
 	bool receives, sends;
+	bool shares; /* by default the host gets its own frames, and these alone: `pass = default` */
 };
 
 const struct plan_mode *plan_mode_of(enum conf_mode mode);

@@ -23,9 +23,12 @@ static json_t *port_json(const struct plan_port *port)
 {
 	const struct netdev *device = &port->device;
 	json_t *object = json_object();
+	char pass[PASS_TEXT_SIZE];
 
 	json_object_set_new(object, "port", json_string(port->conf->name));
 	json_object_set_new(object, "device", json_string(port->conf->device));
+	pass_print(&port->conf->pass, pass, sizeof(pass));
+	json_object_set_new(object, "pass", json_string(pass));
 	json_object_set_new(object, "present", json_boolean(device->present));
 	if (!device->present && device->awaited) {
 		json_object_set_new(object, "rx_queues", integer(device->rx_queues));

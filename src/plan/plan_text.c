@@ -80,6 +80,25 @@ static void print_ports(FILE *out, const struct plan_forward *forward)
 	}
 }
 
+/* What the host gets of the frames that come in. Without a mode that receives, all. */
+static void print_passes(FILE *out, const struct plan_forward *forward)
+{
+	const struct plan_mode *mode = plan_mode_of(forward->conf->mode);
+	int name = 0;
+
+	for (unsigned i = 0; i < forward->ports; i++)
+		widen(&name, forward->port[i].conf->name);
+	for (unsigned i = 0; mode->receives && i < forward->ports; i++) {
+		const struct conf_port *port = forward->port[i].conf;
+		char text[PASS_TEXT_SIZE];
+
+		if (!port->pass.rules && !(port->pass.standard && mode->shares))
+			continue;
+		pass_print(&port->pass, text, sizeof(text));
+		fprintf(out, "  pass %-*s  %s\n", name, port->name, text);
+	}
+}
+
 static void fill_worker_cells(struct worker_cells *cells, const struct plan_forward *forward,
 			      unsigned index)
 {
@@ -161,6 +180,7 @@ static void print_forward(FILE *out, const struct plan_forward *forward)
 	else
 		fputs("cannot run\n", out);
 	print_ports(out, forward);
+	print_passes(out, forward);
 	print_workers(out, forward);
 }
 

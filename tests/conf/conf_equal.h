@@ -18,6 +18,8 @@ static inline bool same_port(struct conf_port one, struct conf_port other)
 	bool lists = same_list(&one.queues, &other.queues);
 
 	one.line = other.line = 0;
+	one.pass.given = other.pass.given = false;
+	one.pass.none = other.pass.none = false;
 	memset(&one.queues, 0, sizeof(one.queues));
 	memset(&other.queues, 0, sizeof(other.queues));
 	return lists && !memcmp((const void *)&one, (const void *)&other, sizeof(one));

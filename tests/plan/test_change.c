@@ -138,6 +138,13 @@ static void on_program_lost(struct side *side)
 	side->port[1].on_program_lost = CONF_PROGRAM_LOST_EXIT;
 }
 
+static void pass(struct side *side)
+{
+	struct pass_wrong wrong;
+
+	assert_int_equal(pass_parse("tcp dport 22", &side->port[1].pass, &wrong), 0);
+}
+
 static void another_device(struct side *side)
 {
 	side->device[1].ifindex = 200;
@@ -276,6 +283,7 @@ static void what_an_edit_takes(void **state)
 		{ "cpus", cpus, PLAN_CHANGE_PARAMS },
 		{ "promiscuous", promiscuous, PLAN_CHANGE_PARAMS },
 		{ "on-program-lost", on_program_lost, PLAN_CHANGE_PARAMS },
+		{ "pass", pass, PLAN_CHANGE_PARAMS },
 		{ "another device", another_device, PLAN_CHANGE_REBUILD },
 		{ "another port name", another_port_name, PLAN_CHANGE_REBUILD },
 		{ "ports exchanged", ports_exchanged, PLAN_CHANGE_REBUILD },

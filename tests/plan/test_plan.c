@@ -1110,14 +1110,19 @@ static char *printed(int (*print)(FILE *, const struct plan *))
 
 static void make_printed_world(void)
 {
+	struct pass_wrong wrong;
+
 	make_host(CPUS, 2);
 	add_port("wan", 4, 4, 0);
 	add_port("lan0", 1, 1, 0);
 	snprintf(world.port[1].device, sizeof(world.port[1].device), "upstream0");
+	(void)pass_parse("tcp dport 22, default", &world.port[0].pass, &wrong);
+	(void)pass_parse("default", &world.port[1].pass, &wrong);
 	add_forward("main", CONF_MODE_PATCH, 2);
 	ask_queues(add_port("tap", 12, 12, -1), "0,11");
 	world.device[2].driver[0] = '\0';
 	world.device[2].mtu = 900;
+	(void)pass_parse("default", &world.port[2].pass, &wrong);
 	add_forward("count", CONF_MODE_RXDROP, 1)->shared_umem = true;
 	list(&world.forward[1].cpus, "0,62");
 	add_port("old", 1, 1, 0);
@@ -1138,6 +1143,8 @@ static void text_for_people(void **state)
 		"forward main: patch, 4 workers, 200 MiB locked\n"
 		"  port wan   eth0              ice  4 RX, 4 TX  MTU 1500  node 0\n"
 		"  port lan0  upstream0 (eth1)  ice  1 RX, 1 TX  MTU 1500  node 0\n"
+		"  pass wan   default, tcp dport 22\n"
+		"  pass lan0  default\n"
 		"  worker 0  cpu 1 (node 0)  umem 0 (20480 frames, 80 MiB)  wan q0 rx+tx, lan0 q0 rx+tx\n"
 		"  worker 1  cpu 2 (node 0)  umem 1 (10240 frames, 40 MiB)  wan q1 rx+tx, hands wan->lan0 to worker 0\n"
 		"  worker 2  cpu 3 (node 0)  umem 2 (10240 frames, 40 MiB)  wan q2 rx+tx, hands wan->lan0 to worker 0\n"
@@ -1195,7 +1202,7 @@ static void json_for_programs(void **state)
 	assert_keys(forward, "forward mode complete locked_bytes ports workers umems");
 	assert_true(json_is_true(json_object_get(forward, "complete")));
 	assert_keys(at(forward, "ports", 0),
-		    "port device present interface ifindex driver link_up mtu rx_queues tx_queues "
+		    "port device pass present interface ifindex driver link_up mtu rx_queues tx_queues "
 		    "numa_node rx_vlan_offload rx_vlan_offload_fixed");
 	assert_keys(at(forward, "umems", 0), "frames frame_size bytes numa_node");
 	one = at(forward, "workers", 2);
@@ -1205,7 +1212,7 @@ static void json_for_programs(void **state)
 	assert_keys(at(one, "lanes", 1), "port rx tx hand_to");
 	assert_int_equal(json_integer_value(json_object_get(at(one, "lanes", 1), "hand_to")), 0);
 	assert_true(json_is_null(json_object_get(at(one, "lanes", 0), "hand_to")));
-	assert_keys(at(at(root, "forwards", 2), "ports", 0), "port device present");
+	assert_keys(at(at(root, "forwards", 2), "ports", 0), "port device pass present");
 	assert_true(json_is_false(json_object_get(at(root, "forwards", 2), "complete")));
 	assert_keys(at(root, "messages", 0), "level forward port text");
 	assert_string_equal(json_string_value(json_object_get(at(root, "messages", 0), "level")),
