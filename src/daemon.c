@@ -19,6 +19,7 @@
 #include "operators.h"
 #include "planner.h"
 #include "program_watch.h"
+#include "steering.h"
 #include "xdp/opener.h"
 
 struct daemon {
@@ -32,6 +33,7 @@ struct daemon {
 	struct confirm confirm;
 	struct opener_opts opener_opts;
 	struct links links;
+	struct steering_watch steering;
 	sd_event *loop;
 	sd_event_source *report_timer, *program_timer;
 	bool output_failed;
@@ -154,6 +156,8 @@ static int open_loop(struct daemon *daemon)
 	if (err >= 0) /* with as few wake-ups of its own as can be: 0 is the library's 250 ms */
 		err = sd_event_add_time(daemon->loop, &daemon->program_timer, CLOCK_MONOTONIC,
 					now_us + PROGRAM_WATCH_NS / 1000, 0, on_program_timer, daemon);
+	if (err >= 0)
+		err = steering_watch_start(&daemon->steering, &daemon->fleet, daemon->loop);
 	if (err >= 0 && conf->duration_s)
 		err = sd_event_add_time(daemon->loop, NULL, CLOCK_MONOTONIC,
 					now_us + conf->duration_s * 1000000ULL, accuracy_us,
@@ -336,6 +340,8 @@ static int open_all(struct daemon *daemon)
 		return err;
 	err = links_open(&daemon->links);
 	if (!err)
+		err = steering_watch_open(&daemon->steering);
+	if (!err)
 		err = opener_check();
 	/* While its group can be given to it, and before a device is touched. */
 	if (!err)
@@ -367,6 +373,7 @@ static void close_all(struct daemon *daemon)
 	fleet_close(&daemon->fleet);
 	plan_free(daemon->plan);
 	confirm_close(&daemon->confirm);
+	steering_watch_close(&daemon->steering);
 	sd_event_source_unref(daemon->report_timer);
 	sd_event_source_unref(daemon->program_timer);
 	sd_event_unref(daemon->loop);

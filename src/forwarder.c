@@ -12,6 +12,7 @@
 #include "base/log.h"
 #include "base/signals.h"
 #include "forwarder_steps.h"
+#include "steering.h"
 #include "xdp/opener.h"
 
 struct forwarder *forwarder_new(struct plan_forward *plan, int done_fd)
@@ -149,6 +150,8 @@ int forwarder_attach(const struct forwarder *forwarder, struct port *port)
 		err = opener_vlan_offload(port->netdev.name, port->netdev.ifindex);
 	if (!err)
 		err = opener_attach(&opts, &port->prog);
+	if (!err)
+		err = steering_open(port, forwarder->conf->mode);
 	if (!err)
 		(void)netdev_query_queues(port->netdev.name, &port->attached);
 	if (!err)
@@ -620,6 +623,7 @@ int forwarder_close_lanes(struct forwarder *forwarder)
 
 void forwarder_close_port(struct port *port)
 {
+	steering_close(port);
 	prog_close(&port->prog);
 	if (port->promiscuous_fd > 0)
 		close(port->promiscuous_fd);

@@ -10,6 +10,7 @@
 #include "forwarder.h"
 #include "forwarder_steps.h"
 #include "plan/change.h"
+#include "steering.h"
 #include "xdp/opener.h"
 
 void forwarder_free_params(struct params *params)
@@ -104,6 +105,7 @@ void forwarder_apply(struct forwarder *forwarder, struct plan_forward *plan)
 		if (port->prog.xsks_fd <= 0)
 			continue; /* it is still to come */
 		(void)forwarder_set_promiscuous(port, forwarder_wants_promiscuous(forwarder, port));
+		steering_apply(port, forwarder->conf->mode);
 	}
 	apply_params(forwarder, before->conf);
 	for (unsigned i = 0; i < forwarder->workers; i++) {

@@ -8,6 +8,7 @@
 #include "xdp/netdev.h"
 #include "xdp/port_state.h"
 #include "xdp/prog.h"
+#include "xdp/steer.h"
 #include "xdp/xsk.h"
 
 /* What is known of a program that somebody took off; program_watch.c's. Times of the monotonic clock, 0: never. */
@@ -32,6 +33,7 @@ struct port {
 	struct netdev netdev;
 	struct prog prog;
 	struct prog_counts past;       /* of programs that went with their devices */
+	struct steer *steer;	       /* owned; NULL: the program has no policy yet */
 	struct netdev_queues attached; /* what the device had once the program was; 0: not told */
 	bool served;		       /* the program is attached, and what the plan has is open */
 	int promiscuous_fd;	       /* 0 or -1: not asked for */
