@@ -607,26 +607,45 @@ static void an_imix_has_seven_four_one(void **state)
 	rig_close(rig);
 }
 
-static void a_given_rate_is_not_exceeded(void **state)
+/* Sends at 20,000 a second for 50 ms. True if no other program kept us from it for long: what is missed in
+ * such a time is not made up for. */
+static bool never_too_fast(void)
 {
 	struct conf_forward conf = tx_conf(64);
-	uint64_t start_ns, end_ns;
+	uint64_t start_ns, before_ns, end_ns, longest_ns = 0, sent, due;
 	struct rig *rig;
 
-	(void)state;
 	conf.tx.pps = 20000;
 	rig = rig_open_for(2, 0, &conf);
 	rig->worker->receives = false;
-	start_ns = clock_now_ns();
+	start_ns = end_ns = clock_now_ns();
 	do {
+		before_ns = end_ns;
 		pass(rig, txpush_burst);
 		end_ns = clock_now_ns();
+		if (end_ns - before_ns > longest_ns)
+			longest_ns = end_ns - before_ns;
 	} while (end_ns - start_ns < 50 * NSEC_PER_MSEC);
-	assert_in_range(rig->socket[0]->sent + rig->socket[1]->sent,
-			(end_ns - start_ns) * 20000 / NSEC_PER_SEC / 2,
-			(end_ns - start_ns) * 20000 / NSEC_PER_SEC);
-	assert_in_range(rig->socket[0]->sent, rig->socket[1]->sent - 1, rig->socket[1]->sent + 1);
+	sent = rig->socket[0]->sent + rig->socket[1]->sent;
+	due = (end_ns - start_ns) * 20000 / NSEC_PER_SEC;
+	assert_true(sent <= due);
+	if (longest_ns < NSEC_PER_MSEC) {
+		assert_true(sent >= due / 2);
+		assert_in_range(rig->socket[0]->sent, rig->socket[1]->sent - 1,
+				rig->socket[1]->sent + 1);
+	}
 	rig_close(rig);
+	return longest_ns < NSEC_PER_MSEC;
+}
+
+static void a_given_rate_is_not_exceeded(void **state)
+{
+	(void)state;
+	for (int i = 0; i < 100; i++) {
+		if (never_too_fast())
+			return;
+	}
+	skip(); /* a host on which no 50 ms pass undisturbed */
 }
 
 static void a_cycle_sends_one_batch_a_queue(void **state)
