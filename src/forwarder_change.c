@@ -383,6 +383,7 @@ uint32_t forwarder_lose_port(struct forwarder *forwarder, unsigned number)
 		port->past.seen += counts.seen;
 		port->past.passed += counts.passed;
 	}
+	steering_close(port);
 	prog_close(&port->prog);
 	if (port->promiscuous_fd > 0)
 		close(port->promiscuous_fd);

@@ -91,6 +91,8 @@ int steering_open(struct port *port, enum conf_mode mode)
 	struct addresses *all = NULL;
 	int err;
 
+	if (port->prog.steer.policy_fd <= 0)
+		return 0; /* attach-method = external: the program is not ours */
 	port->steer = steer_new(&port->prog.steer);
 	err = port->steer ? addresses_read(&all) : -ENOMEM;
 	if (!err)

@@ -240,6 +240,7 @@ void option_check_forward(struct option_check *check, struct conf_forward *conf)
 /* Somebody else's program: what is about ours does not go with it. */
 static void check_external(struct option_check *check, const struct conf_port *port)
 {
+	char rule[PASS_RULE_SIZE] = "";
 	const struct {
 		const char *key, *value;
 		bool given;
@@ -248,8 +249,11 @@ static void check_external(struct option_check *check, const struct conf_port *p
 		  port->attach != CONF_ATTACH_AUTO },
 		{ "replace", "yes", port->replace },
 		{ "on-program-lost", "exit", port->on_program_lost != CONF_PROGRAM_LOST_REATTACH },
+		{ "pass", rule, port->pass.rules > 0 },
 	};
 
+	if (port->pass.rules)
+		pass_rule_print(&port->pass.rule[0], rule);
 	if (!port->xskmap[0] && !is_wrong(check, "xskmap"))
 		complain(check, "attach-method", "%s: needs the map to fill; add %s",
 			 WORD(check, "attach-method", "external"),

@@ -195,12 +195,15 @@ static const struct {
 	{ WAN "attach-method = external\nxskmap = m\n[forward m]\nmode = rxdrop\nports = wan\n",
 	  "f:4: [port wan]: xskmap = m: must be an absolute path of up to 127 characters\n" },
 	{ WAN "attach-method = external\nxskmap = /m\nattach = native\nreplace = yes\n"
-	      "on-program-lost = exit\n[forward m]\nmode = rxdrop\nports = wan\n",
+	      "on-program-lost = exit\npass = both vlan 3\n[forward m]\nmode = rxdrop\n"
+	      "ports = wan\n",
 	  "f:5: [port wan]: attach = native: is about a program of ours; with attach-method = "
 	  "external there is none\n"
 	  "f:6: [port wan]: replace = yes: is about a program of ours; with attach-method = external "
 	  "there is none\n"
 	  "f:7: [port wan]: on-program-lost = exit: is about a program of ours; with attach-method = "
+	  "external there is none\n"
+	  "f:8: [port wan]: pass = both vlan 3: is about a program of ours; with attach-method = "
 	  "external there is none\n" },
 	{ WAN "queues = 1,1\nattach = best\nreplace = maybe\npromiscuous = yes\n[forward m]\n"
 	      "mode = rxdrop\nports = wan\nwait = spin poll\ncpus = 5000\n",

@@ -222,13 +222,13 @@ static void ports_that_were_not_always_up_have_a_history(void **state)
 		NULL,
 		"PORT  DEVICE  IFINDEX  STATE  FOR   MTU  DRIVER  RX/TX-QUEUES  ATTACH  PROGRAM  "
 		"NAME      TAG               PROMISCUOUS\n"
-		"wan   d0            7  up     5 s  1500  veth             2/4  native  100      "
+		"wan   d0            7  up     5 s  1500  veth             2/4  native      100  "
 		"millrace  decae08c01455707  on\n"
-		"lan   d1            0  gone   2 s  1500  veth             2/4  -       -        "
+		"lan   d1            0  gone   2 s  1500  veth             2/4  -             -  "
 		"-         -                 off\n"
 		"\n"
-		"PORT  AGO   STATE  REASON\n"
-		"lan   2 s   gone   deleted\n"
+		"PORT   AGO  STATE  REASON\n"
+		"lan    2 s  gone   deleted\n"
 		"lan   70 s  up     -\n");
 }
 
