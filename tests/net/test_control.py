@@ -521,8 +521,8 @@ def test_millracectl_prints_for_people_and_programs(rig2, tap, millraced, sock):
     text = millracectl(sock, "status")[1]
     assert text.startswith(f"millraced {result(sock, 'version')['version']}, pid {daemon.pid}, "
                            "running for ")
-    assert re.search(r"^d1 +d1 +\d+ +up +1500 +veth +1/1 +native +\d+ +millrace +\w{16} +on$", text,
-                     re.M)
+    assert re.search(r"^d1 +d1 +\d+ +up +\d+ s +1500 +veth +1/1 +native +\d+ +millrace +\w{16} +on$",
+                     text, re.M)
     assert re.search(r"^total +- +100 +6000 +100 +6000$", millracectl(sock, "stats")[1], re.M)
     assert "forward main: patch, 1 worker" in millracectl(sock, "plan")[1]
     samples(millracectl(sock, "metrics")[1])

@@ -477,7 +477,7 @@ def test_the_vlan_offload_of_what_ended_is_put_back(start, rig, file):
 
 
 def test_a_device_of_what_ended_may_go(start, rig, file, ends):
-    """Deleted, it is nobody's loss any more; while it is in use it is the end."""
+    """Deleted, it is nobody's loss any more; while it is in use its port waits: test_link_events.py."""
     daemon = start(*patch(), *side())
     file.take(*patch())
     rig.gen.ip("link", "del", "g2")
@@ -485,7 +485,9 @@ def test_a_device_of_what_ended_may_go(start, rig, file, ends):
     rig.join(rig.gen, "g2", "d2")
     file.take(*patch(), *side())
     rig.gen.ip("link", "del", "g2")
-    daemon.ended(10 * SLOWNESS, code=1)
+    wait_until(lambda: "port dmz: gone" in daemon.stderr, 5 * SLOWNESS, "it is told")
+    works(ends)
+    daemon.stop()
 
 
 def test_without_the_helper_parameters_still_change(start, rig, file, ends, task):
