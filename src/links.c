@@ -49,11 +49,14 @@ static void tell_state(const struct port *port)
 {
 	const struct port_change *now = port_state_past(&port->states, 0);
 	bool grave = now->state == PORT_STATE_GONE || now->state == PORT_STATE_DEGRADED;
+	/* What an attempt complained of was said in full. */
+	bool said = now->state == PORT_STATE_DEGRADED && port->states.fault[PORT_FAULT_DEVICE][0];
+	const char *reason = said ? "" : now->reason;
 
 	if (port->states.changes == 1 && now->state == PORT_STATE_UP)
 		return; /* as it should be */
 	log_write(grave ? LOG_LEVEL_WARNING : LOG_LEVEL_INFO, "port %s: %s%s%s", port->conf->name,
-		  port_state_word(now->state), now->reason[0] ? ": " : "", now->reason);
+		  port_state_word(now->state), reason[0] ? ": " : "", reason);
 }
 
 static void set_link(struct port *port, enum port_state link, const char *reason)

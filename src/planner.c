@@ -73,6 +73,8 @@ static void regard_unserved(struct netdev *device, const struct conf_port *conf,
 	if (!port->judged) {
 		await_device(device, conf, planned);
 	} else if (device->present) {
+		/* An MTU that is only warned of while it is served does not keep it from being served again. */
+		device->served = !conf->mtu_stops;
 		/* Whether there are others is no reason not to serve those that it has. */
 		device->rx_queues = planned->rx_queues;
 		device->tx_queues = planned->tx_queues;
@@ -132,6 +134,20 @@ static bool judge_anew(struct host_facts *host, const struct conf *conf, const s
 	return any;
 }
 
+/* One port is asked about, and nothing is to be started anew. */
+static bool judging(const struct fleet *running)
+{
+	for (unsigned i = 0; i < running->forwards; i++) {
+		const struct forwarder *forwarder = running->forward[i];
+
+		for (unsigned j = 0; j < forwarder->ports; j++) {
+			if (forwarder->port[j].judged)
+				return true;
+		}
+	}
+	return false;
+}
+
 static int make(const struct conf *conf, struct host_facts *host, const struct fleet *running,
 		struct plan **plan)
 {
@@ -139,7 +155,7 @@ static int make(const struct conf *conf, struct host_facts *host, const struct f
 
 	regard_running(host, conf, running);
 	err = plan_make(conf, host, plan);
-	if (err || !running || !judge_anew(host, conf, *plan, running))
+	if (err || !running || judging(running) || !judge_anew(host, conf, *plan, running))
 		return err;
 	plan_free(*plan);
 	return plan_make(conf, host, plan);

@@ -6,7 +6,7 @@
 #include <stdio.h>
 
 #define TABLE_COLUMNS_MAX 16
-#define TABLE_CELL_SIZE	  160 /* with NUL; longer is cut: the reason of a port's state is not */
+#define TABLE_CELL_SIZE	  192 /* with NUL; longer is cut: the reason of a port's state is not */
 
 struct table {
 	unsigned columns;

@@ -29,7 +29,7 @@ enum port_fault {
 };
 
 /* A longer reason is cut. */
-#define PORT_REASON_SIZE 128
+#define PORT_REASON_SIZE 192
 
 /* How many changes are kept. */
 #define PORT_HISTORY 16

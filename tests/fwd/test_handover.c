@@ -318,6 +318,80 @@ static void frames_lent_at_the_end_are_counted_and_come_back(void **state)
 	pair_close(&pair, 20);
 }
 
+/* The receiver's port loses its device with frames lent: they are dropped there and come home, and with the
+ * next socket the hand-over goes on. */
+static void a_hand_over_outlives_the_device(void **state)
+{
+	struct pair pair = pair_open();
+	struct worker *receiver = pair.receiver->worker;
+	uint64_t sent;
+
+	(void)state;
+	for (unsigned i = 0; i < 10; i++)
+		receive(&pair, i, 60);
+	pass(pair.sender); /* lent */
+	worker_lose(receiver, 1);
+	(void)worker_reclaim(receiver, 1);
+	pass(pair.receiver);
+	assert_int_equal(drops(pair.receiver, DROP_LINK_DOWN), 10);
+	pass(pair.sender);
+	assert_int_equal(queue_tx_pending(&pair.sender->worker->queue[1]), 0);
+	rig_balance(pair.sender);
+	rig_balance(pair.receiver);
+	sent = egress_of(&pair)->sent;
+	assert_int_equal(sent, 0);
+	fake_close(pair.receiver->socket[1]);
+	pair.receiver->socket[1] = fake_open(&pair.receiver->umem, RIG_RING, 2 * RIG_RING, 0);
+	worker_plug(receiver, 1, &pair.receiver->socket[1]->xsk, true);
+	for (unsigned i = 0; i < 10; i++)
+		receive(&pair, i, 60);
+	pass(pair.sender);
+	pass(pair.receiver);
+	pass(pair.sender);
+	assert_int_equal(egress_of(&pair)->sent, 10);
+	receiver->queue[1].drops[DROP_LINK_DOWN] += 10; /* they are in the past */
+	pair_close(&pair, 20);
+}
+
+/* A sender that has a socket of the port too, for receiving, loses that and not its part in the hand-over. */
+static void a_sender_that_loses_its_socket_hands_over_on(void **state)
+{
+	struct rig *sender = rig_open(2), *receiver = rig_open(2);
+	struct worker_counts counts;
+	uint8_t bytes[60];
+
+	(void)state;
+	assert_int_equal(worker_connect(sender->worker, 1, receiver->worker, HAND_OVER_SIZE), 0);
+	rig_frame(bytes, 60, 0);
+	for (unsigned i = 0; i < 7; i++)
+		assert_true(fake_receive(sender->socket[0], bytes, 60));
+	pass(sender); /* lent */
+	worker_lose(sender->worker, 1);
+	assert_int_equal(worker_reclaim(sender->worker, 1), RIG_STOCK);
+	rig_balance(sender);
+	worker_count(sender->worker, &counts);
+	assert_int_equal(counts.queue[1].hand_over, 7);
+	assert_int_equal(counts.queue[1].drops[DROP_LINK_DOWN], 0);
+	assert_false(sender->worker->queue[1].down);
+	pass(receiver);
+	pass(sender);
+	worker_count(sender->worker, &counts);
+	assert_int_equal(counts.queue[1].hand_over, 0);
+	assert_int_equal(receiver->socket[1]->sent, 7);
+	fake_close(sender->socket[1]);
+	sender->socket[1] = fake_open(&sender->umem, RIG_RING, 2 * RIG_RING, 0);
+	worker_plug(sender->worker, 1, &sender->socket[1]->xsk, true);
+	assert_true(fake_receive(sender->socket[0], bytes, 60));
+	pass(sender);
+	pass(receiver);
+	pass(sender);
+	assert_int_equal(receiver->socket[1]->sent, 8);
+	worker_count(sender->worker, &counts);
+	assert_int_equal(counts.queue[1].handed, 8);
+	rig_close(sender);
+	rig_close(receiver);
+}
+
 static void a_packet_of_several_pieces_crosses_whole(void **state)
 {
 	struct rig_shape before = rig_shape;
@@ -429,6 +503,8 @@ int main(void)
 		cmocka_unit_test(two_threads_lose_nothing),
 	};
 	const struct CMUnitTest packet_tests[] = {
+		cmocka_unit_test(a_hand_over_outlives_the_device),
+		cmocka_unit_test(a_sender_that_loses_its_socket_hands_over_on),
 		cmocka_unit_test(a_packet_of_several_pieces_crosses_whole),
 		cmocka_unit_test(a_packet_without_room_for_all_of_it_waits_or_is_dropped_whole),
 	};

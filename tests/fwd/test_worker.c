@@ -228,6 +228,89 @@ static void a_refused_bind_leaves_no_trace(void **state)
 	rig_close(rig);
 }
 
+/* A device that goes takes with it what was still to leave; the port's counts go on with the next socket. */
+static void a_port_that_lost_its_device_keeps_its_counts(void **state)
+{
+	struct rig *rig = rig_open(2);
+	struct worker *worker = rig->worker;
+	struct worker_counts counts;
+	uint8_t bytes[60] = { 0 };
+
+	(void)state;
+	worker->queue[1].tx_left = 1000;
+	for (unsigned round = 1; round <= 3; round++) {
+		for (unsigned i = 0; i < 5; i++)
+			fake_receive(rig->socket[1], bytes, sizeof(bytes));
+		rig_send(rig, 1, 4);
+		queue_kick_tx(&worker->queue[1]); /* completed */
+		rig_send(rig, 1, 3);		  /* and these are left on TX */
+		worker_refused(worker, 1, 0);
+		worker_lose(worker, 1);
+		assert_int_equal(worker_reclaim(worker, 1), RIG_STOCK + 7);
+		fake_close(rig->socket[1]);
+		rig_balance(rig);
+		worker_count(worker, &counts);
+		assert_int_equal(counts.queue[1].rx_packets, 5 * round);
+		assert_int_equal(counts.queue[1].rx_bytes, 5 * 60 * round);
+		assert_int_equal(counts.queue[1].drops[DROP_STOPPING], 5 * round);
+		assert_int_equal(counts.queue[1].tx_packets, 4 * round);
+		assert_int_equal(counts.queue[1].tx_pending, 0);
+		assert_int_equal(counts.queue[1].drops[DROP_LINK_DOWN], 4 * round - 1);
+		assert_int_equal(worker->queue[1].tx_left, 1000);
+		/* What is to leave there is dropped, and nobody waits for it. */
+		assert_true(worker->queue[1].down);
+		assert_int_equal(queue_tx_room(&worker->queue[1]), 0);
+		assert_int_equal(wanted_events(worker, &worker->queue[1]), POLLIN);
+		worker->queue[1].drops[DROP_LINK_DOWN]++; /* counted meanwhile */
+		rig->socket[1] = fake_open(&rig->umem, RIG_RING, 2 * RIG_RING, 0);
+		worker_plug(worker, 1, &rig->socket[1]->xsk, true);
+		assert_int_equal(worker->queue[1].tx_left, 1000);
+		assert_false(worker->queue[1].down);
+		rig_balance(rig);
+	}
+	worker_count(worker, &counts);
+	assert_int_equal(counts.queue[1].rx_packets, 15);
+	assert_int_equal(counts.queue[1].drops[DROP_LINK_DOWN], 12);
+	rig_close(rig);
+}
+
+static void a_refused_frame_is_not_sent_by_a_device_that_goes(void **state)
+{
+	struct rig *rig = rig_open(2);
+	struct worker_counts counts;
+
+	(void)state;
+	rig_send(rig, 1, 4);
+	queue_kick_tx(&rig->worker->queue[1]);
+	worker_refused(rig->worker, 1, 1); /* of the four, and completed all the same */
+	worker_lose(rig->worker, 1);
+	(void)worker_reclaim(rig->worker, 1);
+	worker_count(rig->worker, &counts);
+	queue_counts_refused(&counts.queue[1]);
+	assert_int_equal(counts.queue[1].tx_packets, 3);
+	assert_int_equal(rig->worker->refused_of[1], 0);
+	rig_close(rig);
+}
+
+static void a_port_whose_device_is_awaited_drops(void **state)
+{
+	struct rig *rig = rig_open(1);
+	struct worker *worker = rig->worker;
+
+	(void)state;
+	worker_plug_absent(worker, 1);
+	assert_int_equal(worker->queues, 2);
+	assert_true(worker->queue[1].down);
+	assert_true(worker->queue[1].tx_left == UINT64_MAX);
+	rig->socket[1] = fake_open(&rig->umem, RIG_RING, 2 * RIG_RING, 0);
+	worker_plug(worker, 1, &rig->socket[1]->xsk, true);
+	rig_balance(rig);
+	assert_false(worker->queue[1].down);
+	worker_close_port(worker, 1);
+	fake_close(rig->socket[1]);
+	rig_close(rig);
+}
+
 /* --- waiting --- */
 
 static uint64_t soon(void)
@@ -717,6 +800,9 @@ int main(void)
 			a_frame_that_is_forgotten_fails_the_audit_though_the_ledger_finds_it),
 		cmocka_unit_test(a_leaked_frame_shows_in_the_balance),
 		cmocka_unit_test(a_refused_bind_leaves_no_trace),
+		cmocka_unit_test(a_port_that_lost_its_device_keeps_its_counts),
+		cmocka_unit_test(a_refused_frame_is_not_sent_by_a_device_that_goes),
+		cmocka_unit_test(a_port_whose_device_is_awaited_drops),
 		cmocka_unit_test(an_idle_worker_sleeps_long_and_asks_for_input_only),
 		cmocka_unit_test(pollout_is_asked_for_only_while_tx_is_blocked),
 		cmocka_unit_test(completions_that_hold_everything_up_are_napped_for),

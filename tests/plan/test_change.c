@@ -123,6 +123,12 @@ static void batch(struct side *side)
 	side->forward.batch = 16;
 }
 
+static void what_becomes_of_links(struct side *side)
+{
+	side->port[0].wait_for_device = true;
+	side->port[1].mtu_stops = true;
+}
+
 static void cpus(struct side *side)
 {
 	assert_int_equal(number_list_parse("5,6", 4095, &side->forward.cpus), 0);
@@ -277,6 +283,7 @@ static void what_an_edit_takes(void **state)
 		{ "nothing", nothing, PLAN_CHANGE_NONE },
 		{ "other lines", other_lines, PLAN_CHANGE_NONE },
 		{ "other name of the device", other_name_of_the_device, PLAN_CHANGE_NONE },
+		{ "what becomes of links", what_becomes_of_links, PLAN_CHANGE_NONE },
 		{ "wait = spin", spin, PLAN_CHANGE_PARAMS },
 		{ "wait = busy-poll", busy_poll, PLAN_CHANGE_PARAMS },
 		{ "batch", batch, PLAN_CHANGE_PARAMS },
@@ -397,6 +404,14 @@ static void a_device_of_both_is_found_by_its_number(void **state)
 	other.device[1].ifindex = one.device[0].ifindex;
 	assert_true(plan_shares_device(first, plan_of(&other)));
 	assert_true(plan_shares_device(&other.plan->forward[0], first));
+	/* Those that are awaited have no number yet, and are not all the same. */
+	for (unsigned i = 0; i < 2; i++) {
+		one.plan->forward[0].port[i].device.present = false;
+		one.plan->forward[0].port[i].device.ifindex = 0;
+		other.plan->forward[0].port[i].device.present = false;
+		other.plan->forward[0].port[i].device.ifindex = 0;
+	}
+	assert_false(plan_shares_device(first, &other.plan->forward[0]));
 	plan_free(other.plan);
 	plan_free(one.plan);
 }

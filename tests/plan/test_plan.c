@@ -360,6 +360,28 @@ static void an_absent_device_leaves_the_others_planned(void **state)
 	assert_ptr_equal(plan->message[0].forward, &world.forward[0]);
 }
 
+static void an_awaited_device_is_planned_for(void **state)
+{
+	const struct plan_lane *lane;
+
+	(void)state;
+	make_pair(1);
+	world.device[1] = (struct netdev){
+		.awaited = true,
+		.numa_node = -1,
+		.rx_queues = 1,
+		.tx_queues = 1,
+		.ifindex = world.device[0].ifindex, /* means nothing */
+	};
+	assert_says(PLAN_NOTE, "eth1: no such interface yet; planned for 1 queue, and its port comes "
+			       "up when it appears");
+	assert_int_equal(world.plan->messages, 1);
+	assert_true(world.plan->forward[0].complete);
+	assert_int_equal(world.plan->forward[0].workers, 1);
+	lane = &world.plan->forward[0].worker[0].lane[1];
+	assert_true(lane->rx && lane->tx);
+}
+
 static void one_device_by_two_names_is_an_error(void **state)
 {
 	(void)state;
@@ -522,6 +544,12 @@ static void the_mtu_must_fit_a_chunk(void **state)
 	world.device[1].mtu = 3819;
 	assert_error("eth1: MTU 3819 does not fit frames of 4096 bytes, which take up to 3818; "
 		     "start with frags = yes (any MTU), or `ip link set dev eth1 mtu 3818`");
+	world.device[1].served = true; /* raised while it runs */
+	assert_says(PLAN_WARNING,
+		    "eth1: MTU 3819 does not fit frames of 4096 bytes, which take up to 3818; "
+		    "start with frags = yes (any MTU), or `ip link set dev eth1 mtu 3818`");
+	assert_true(world.plan->forward[0].complete);
+	world.device[1].served = false;
 	forward->line = 0; /* from flags */
 	assert_error("eth1: MTU 3819 does not fit frames of 4096 bytes, which take up to 3818; "
 		     "start with -F (any MTU), or `ip link set dev eth1 mtu 3818`");
@@ -1249,6 +1277,7 @@ int main(void)
 		PLANNED(l2fwd_hands_over_on_its_own_port),
 		PLANNED(txpush_has_lanes_where_it_was_told_to_send),
 		PLANNED(an_absent_device_leaves_the_others_planned),
+		PLANNED(an_awaited_device_is_planned_for),
 		PLANNED(one_device_by_two_names_is_an_error),
 		PLANNED(one_map_for_two_interfaces_is_an_error),
 		PLANNED(one_device_in_two_forwards_is_an_error_of_the_second),

@@ -212,6 +212,39 @@ static void events_say_what_happened(void **state)
 	}
 }
 
+static void events_carry_the_link_as_it_is(void **state)
+{
+	static const struct {
+		const char *name;
+		unsigned flags;
+		bool set_up, carrier;
+	} rows[] = {
+		{ "down", 0, false, false },
+		{ "without a carrier", IFF_UP, true, false },
+		{ "up", IFF_UP | IFF_RUNNING | IFF_LOWER_UP, true, true },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		const struct link link = { .name = "d0", .flags = rows[i].flags };
+		struct nlmsghdr *message = make_message(RTM_NEWLINK, AF_UNSPEC, &link);
+		struct netdev_event event = { 0 };
+		static const uint8_t mac[MAC_LEN] = { 2, 0, 0, 0, 0, 9 };
+
+		print_message("%s\n", rows[i].name);
+		parse_event(message, &event);
+		assert_false(event.mac_told);
+		mnl_attr_put(message, IFLA_ADDRESS, MAC_LEN, mac);
+		parse_event(message, &event);
+		assert_string_equal(event.name, "d0");
+		assert_int_equal(event.set_up, rows[i].set_up);
+		assert_int_equal(event.carrier, rows[i].carrier);
+		assert_int_equal(netdev_event_up(&event), rows[i].set_up && rows[i].carrier);
+		assert_true(event.mac_told);
+		assert_memory_equal(event.mac, mac, MAC_LEN);
+	}
+}
+
 struct names {
 	char text[64];
 };
@@ -265,6 +298,7 @@ int main(void)
 		cmocka_unit_test(a_veths_other_end_is_here_or_elsewhere),
 		cmocka_unit_test(what_stands_on_a_device_is_found),
 		cmocka_unit_test(events_say_what_happened),
+		cmocka_unit_test(events_carry_the_link_as_it_is),
 		cmocka_unit_test(alternative_names_are_names_too),
 		cmocka_unit_test(the_loopback_interface_is_found),
 	};
