@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "ctl/report_json.h"
+#include "steering.h"
 #include "version.h"
 #include "xdp/opener.h"
 
@@ -86,6 +87,35 @@ static const struct report *collect(void *context)
 	fleet_each_port(operators->fleet, describe_next, operators);
 	operators->collected_ns = clock_now_ns();
 	return operators->report;
+}
+
+static void append_rule(const struct port *port, const struct steering_count *count, void *context)
+{
+	json_t *rule = json_object();
+	char text[PASS_RULE_SIZE] = "default";
+
+	json_object_set_new(rule, "port", json_text(port->conf->name));
+	json_object_set_new(rule, "rule",
+			    json_string(count->rule ? pass_rule_print(count->rule, text) : text));
+	json_object_set_new(rule, "class", count->rule ? json_null() : json_string(count->class));
+	json_object_set_new(rule, "both", json_boolean(count->both));
+	json_object_set_new(rule, "frames", json_integer((json_int_t)count->frames));
+	json_array_append_new(context, rule);
+}
+
+static void append_rules(const struct port *port, void *context)
+{
+	steering_each_count(port, append_rule, context);
+}
+
+static json_t *show_rules(void *context)
+{
+	const struct operators *operators = context;
+	json_t *rules = json_array();
+
+	if (rules)
+		fleet_each_port(operators->fleet, append_rules, rules);
+	return rules;
 }
 
 static char *show_plan(const struct operators *operators,
@@ -201,6 +231,7 @@ static int confirm(void *context)
 static const struct control_ops ops = {
 	.facts = facts,
 	.collect = collect,
+	.rules_json = show_rules,
 	.plan_json = show_plan_json,
 	.plan_text = show_plan_text,
 	.reload = reload,

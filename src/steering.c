@@ -119,6 +119,37 @@ void steering_close(struct port *port)
 	port->steer = NULL;
 }
 
+/* --- counts --- */
+
+void steering_each_count(const struct port *port, steering_count_fn *each, void *context)
+{
+	static const char *const classes[MILLRACE_CLASSES] = {
+		[MILLRACE_OWN_MAC] = "own MAC", [MILLRACE_OWN_ARP] = "own ARP",
+		[MILLRACE_OWN_ND] = "own ND",	[MILLRACE_BOTH_ARP] = "ARP for others",
+		[MILLRACE_BOTH_DHCP] = "DHCP",	[MILLRACE_BOTH_RA] = "RA",
+		[MILLRACE_BOTH_MLD] = "MLD",	[MILLRACE_BOTH_DHCPV6] = "DHCPv6",
+	};
+	const struct pass *pass = &port->conf->pass;
+
+	if (!port->steer)
+		return;
+	for (unsigned i = 0; steer_is_standard(port->steer) && i < MILLRACE_CLASSES; i++) {
+		struct steering_count count = { .class = classes[i],
+						.both = i >= MILLRACE_BOTH_ARP };
+
+		if (!steer_class_frames(port->steer, (enum millrace_class)i, &count.frames))
+			each(port, &count, context);
+	}
+	for (unsigned i = 0; i < pass->rules; i++) {
+		struct steering_count count = { .rule = &pass->rule[i],
+						.both = pass->rule[i].both };
+		struct steer_rule rule = rule_of(&pass->rule[i]);
+
+		if (!steer_rule_frames(port->steer, &rule, &count.frames))
+			each(port, &count, context);
+	}
+}
+
 /* --- following --- */
 
 /* How long news is gathered: a host that starts a hundred containers has as many at once, and each look

@@ -22,6 +22,19 @@ int steering_open(struct port *port, enum conf_mode mode);
 /* Goes over to what port->conf says now. What cannot be had is said. */
 void steering_apply(const struct port *port, enum conf_mode mode);
 
+/* What gives frames of a port to the host. */
+struct steering_count {
+	const struct pass_rule *rule; /* NULL: `default` does, and then */
+	const char *class;	      /* which of its frames, static */
+	bool both;		      /* for the wire too */
+	uint64_t frames;	      /* that the host got by it */
+};
+
+/* Calls `each` for whatever `default` has, then for every rule, as far as they are told. */
+typedef void steering_count_fn(const struct port *port, const struct steering_count *count,
+			       void *context);
+void steering_each_count(const struct port *port, steering_count_fn *each, void *context);
+
 /* NULL, as of a port that is not open, is fine. */
 void steering_close(struct port *port);
 

@@ -132,6 +132,15 @@ static void answer_ports(struct exchange *exchange)
 			    answer_ports_json(answerer->ops->collect(answerer->context)));
 }
 
+static void answer_rules(struct exchange *exchange)
+{
+	const struct answerer *answerer = exchange->answerer;
+
+	exchange->result = json_object();
+	json_object_set_new(exchange->result, "rules",
+			    answerer->ops->rules_json(answerer->context));
+}
+
 static void answer_plan(struct exchange *exchange)
 {
 	const struct answerer *answerer = exchange->answerer;
@@ -234,8 +243,8 @@ static void (*const answers[COMMANDS])(struct exchange *exchange) = {
 	[COMMAND_STATUS] = answer_status,   [COMMAND_STATS] = answer_stats,
 	[COMMAND_PORTS] = answer_ports,	    [COMMAND_PLAN] = answer_plan,
 	[COMMAND_METRICS] = answer_metrics, [COMMAND_RELOAD] = answer_reload,
-	[COMMAND_SET] = answer_set,	    [COMMAND_CONFIRM] = answer_confirm,
-	[COMMAND_VERSION] = answer_version,
+	[COMMAND_RULES] = answer_rules,	    [COMMAND_SET] = answer_set,
+	[COMMAND_CONFIRM] = answer_confirm, [COMMAND_VERSION] = answer_version,
 };
 
 /* --- requests --- */

@@ -38,6 +38,10 @@ struct control_ops {
 	 * the next call into the ops. */
 	const struct report *(*collect)(void *context);
 
+	/* What gives frames of ports to the host, as the array of `rules`: a new reference, NULL without
+	 * memory. */
+	json_t *(*rules_json)(void *context);
+
 	/* The plan as JSON, a new reference, NULL without memory; and as text of several lines for people,
 	 * malloc()ed, likewise. */
 	json_t *(*plan_json)(void *context);

@@ -33,6 +33,8 @@ static const struct command_row command_rows[COMMANDS] = {
 			    "what was counted: totals, rates and every drop by its reason", true,
 			    true },
 	[COMMAND_PORTS] = { "ports", "", "the ports, their devices and links", true },
+	[COMMAND_RULES] = { "rules", "",
+			    "which frames the host gets of each port, and how many it got", true },
 	[COMMAND_PLAN] = { "plan", "", "which worker serves which queue, on which core", true },
 	[COMMAND_METRICS] = { "metrics", "", "the counters as OpenMetrics text", true },
 	[COMMAND_RELOAD] = { "reload", "", "read the configuration file again and act on it",

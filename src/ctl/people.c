@@ -113,6 +113,30 @@ static int print_history(FILE *out, const json_t *result)
 	return table_print(&table, out);
 }
 
+/* --- rules --- */
+
+static int print_rules(FILE *out, const json_t *result, const json_t *before)
+{
+	struct table table;
+	json_t *rule;
+	size_t i;
+
+	(void)before;
+	table_init(&table, "PORT RULE FRAMES");
+	json_array_foreach(json_object_get(result, "rules"), i, rule)
+	{
+		char text[TABLE_CELL_SIZE];
+		const char *class = text_of(rule, "class");
+
+		snprintf(text, sizeof(text), "%s%s%s%s", text_of(rule, "rule"), *class ? ": " : "",
+			 class, *class && is_true(rule, "both") ? " (both)" : "");
+		table_text(&table, text_of(rule, "port"));
+		table_text(&table, text);
+		table_count(&table, count_of(rule, "frames"));
+	}
+	return table_print(&table, out);
+}
+
 /* --- status --- */
 
 static void print_duration(FILE *out, double seconds)
@@ -465,11 +489,11 @@ static int print_version(FILE *out, const json_t *result, const json_t *before)
 int people_print(FILE *out, enum command command, const json_t *result, const json_t *before)
 {
 	static int (*const prints[COMMANDS])(FILE *, const json_t *, const json_t *) = {
-		[COMMAND_STATUS] = print_status,    [COMMAND_STATS] = print_stats,
-		[COMMAND_PORTS] = print_only_ports, [COMMAND_PLAN] = print_text,
-		[COMMAND_METRICS] = print_text,	    [COMMAND_RELOAD] = print_reloaded,
-		[COMMAND_SET] = print_set,	    [COMMAND_CONFIRM] = print_confirmed,
-		[COMMAND_VERSION] = print_version,
+		[COMMAND_STATUS] = print_status,     [COMMAND_STATS] = print_stats,
+		[COMMAND_PORTS] = print_only_ports,  [COMMAND_PLAN] = print_text,
+		[COMMAND_METRICS] = print_text,	     [COMMAND_RELOAD] = print_reloaded,
+		[COMMAND_RULES] = print_rules,	     [COMMAND_SET] = print_set,
+		[COMMAND_CONFIRM] = print_confirmed, [COMMAND_VERSION] = print_version,
 	};
 
 	return prints[command](out, result, before);

@@ -288,11 +288,16 @@ static int read_hits(const struct steer *steer, uint32_t index, uint64_t *frames
 	return 0;
 }
 
-int steer_rule_frames(const struct steer *steer, unsigned index, uint64_t *frames)
+bool steer_is_standard(const struct steer *steer)
 {
-	if (index >= steer->rules)
-		return -ENOENT;
-	return read_hits(steer, steer->rule[index].hits, frames);
+	return steer->standard;
+}
+
+int steer_rule_frames(const struct steer *steer, const struct steer_rule *rule, uint64_t *frames)
+{
+	const struct entry *entry = find_rule(steer->rule, steer->rules, rule);
+
+	return entry ? read_hits(steer, entry->hits, frames) : -ENOENT;
 }
 
 int steer_class_frames(const struct steer *steer, enum millrace_class class, uint64_t *frames)

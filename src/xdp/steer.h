@@ -57,8 +57,11 @@ int steer_set_own(struct steer *steer, const struct steer_own *own);
 /* From now on somebody copies what is for the host and the wire, or no longer: then it is forwarded only. */
 int steer_set_copy(struct steer *steer, bool on);
 
-/* Frames that the rule of this place in the list gave to the host; or -errno. */
-int steer_rule_frames(const struct steer *steer, unsigned index, uint64_t *frames);
+/* True if the host has more than what rules say, see steer_set_rules(). */
+bool steer_is_standard(const struct steer *steer);
+
+/* Frames that a rule gave to the host since it came into the list; -ENOENT: it is in none, or another -errno. */
+int steer_rule_frames(const struct steer *steer, const struct steer_rule *rule, uint64_t *frames);
 
 /* Those that a class of what the host has without rules gave to it; or -errno. */
 int steer_class_frames(const struct steer *steer, enum millrace_class class, uint64_t *frames);

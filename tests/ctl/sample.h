@@ -129,6 +129,13 @@ static const struct report *sample_collect(void *context)
 	return &((struct sample *)context)->report;
 }
 
+static json_t *sample_rules_json(void *context)
+{
+	(void)context;
+	return json_pack("[{s:s,s:s,s:n,s:b,s:i}]", "port", "wan", "rule", "tcp dport 22", "class",
+			 "both", 0, "frames", 7);
+}
+
 static json_t *sample_plan_json(void *context)
 {
 	(void)context;
@@ -179,6 +186,7 @@ static int sample_confirm(void *context)
 	return sample->confirm;
 }
 
-static const struct control_ops sample_ops = { sample_facts,	 sample_collect, sample_plan_json,
-					       sample_plan_text, sample_reload,	 sample_set,
-					       sample_confirm };
+static const struct control_ops sample_ops = { sample_facts,	  sample_collect,
+					       sample_rules_json, sample_plan_json,
+					       sample_plan_text,  sample_reload,
+					       sample_set,	  sample_confirm };

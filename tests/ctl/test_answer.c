@@ -327,6 +327,18 @@ static void totals_are_sums_over_the_sockets(void **state)
 	json_decref(stats);
 }
 
+static void rules_are_those_of_the_daemon(void **state)
+{
+	json_t *result = result_of("rules"), *rule;
+
+	(void)state;
+	assert_int_equal(json_array_size(json_object_get(result, "rules")), 1);
+	rule = json_array_get(json_object_get(result, "rules"), 0);
+	assert_string_equal(json_string_value(json_object_get(rule, "rule")), "tcp dport 22");
+	assert_int_equal(json_integer_value(json_object_get(rule, "frames")), 7);
+	json_decref(result);
+}
+
 static void a_message_repeats_no_control_characters(void **state)
 {
 	char *answer = answer_error(ANSWER_FAILED, "a%sb", "\n\033\x7f");
@@ -351,6 +363,7 @@ int main(void)
 		cmocka_unit_test_setup(names_that_are_no_utf8_are_readable_all_the_same,
 				       fresh_sample),
 		cmocka_unit_test_setup(totals_are_sums_over_the_sockets, fresh_sample),
+		cmocka_unit_test_setup(rules_are_those_of_the_daemon, fresh_sample),
 		cmocka_unit_test_setup(a_message_repeats_no_control_characters, fresh_sample),
 	};
 

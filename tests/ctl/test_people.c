@@ -253,6 +253,18 @@ static void status_says_what_waits_for_an_operator(void **state)
 static void the_others_are_a_line_or_what_came(void **state)
 {
 	(void)state;
+	assert_printed(COMMAND_RULES,
+		       "{\"rules\":[{\"port\":\"wan\",\"rule\":\"default\",\"class\":\"own MAC\","
+		       "\"both\":false,\"frames\":12},"
+		       "{\"port\":\"wan\",\"rule\":\"default\",\"class\":\"RA\",\"both\":true,"
+		       "\"frames\":0},"
+		       "{\"port\":\"lan\",\"rule\":\"both udp dport 68\",\"class\":null,"
+		       "\"both\":true,\"frames\":3}]}",
+		       NULL,
+		       "PORT  RULE                FRAMES\n"
+		       "wan   default: own MAC        12\n"
+		       "wan   default: RA (both)       0\n"
+		       "lan   both udp dport 68        3\n");
 	assert_printed(COMMAND_PLAN, "{\"plan\":{},\"text\":\"a\\nb\\n\"}", NULL, "a\nb\n");
 	assert_printed(COMMAND_METRICS, "{\"text\":\"# EOF\\n\"}", NULL, "# EOF\n");
 	assert_printed(COMMAND_RELOAD, "{\"generation\":4}", NULL, "reloaded; generation 4\n");

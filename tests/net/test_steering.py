@@ -11,7 +11,7 @@ import time
 import frames
 import pytest
 from appliance import File, forward, port
-from control import Folder
+from control import Folder, millracectl
 from daemon import total
 from lab import SLOWNESS, wait_until
 from test_opener import helper_of
@@ -309,3 +309,31 @@ def test_a_rule_that_stays_holds_for_every_frame_while_others_change(plain, mill
     assert got == [build(seq) for seq in range(0, running.given, 2)]
     final = daemon.stop()
     assert final["programs"][0]["passed"] == running.given // 2
+
+
+def rules_of(file):
+    return {(one["port"], one["class"] or one["rule"]): one["frames"]
+            for one in file.ask("rules")["rules"]}
+
+
+def test_rules_are_counted_and_told(plain, millraced, file, tap):
+    near, far = tap(plain.gen, "g0"), tap(plain.sink, "s0")
+    file.write(*patch(passes="default, ethertype 0x88b5, both tcp dport 22"))
+    daemon = millraced(plain.dut, "--config", file.path)
+    near.send_all([frames.numbered(n) for n in range(7)] + [ask_for(HOST)] * 3 +
+                  [frame_of(plain.macs["d0"], 0x0800, bytes(46))] * 2)
+    # The answers of the host are not its own to get.
+    wait_until(lambda: rules_of(file)[("wan", "own MAC")] == 2, 2 * SLOWNESS, "counts")
+    told = rules_of(file)
+    assert {key: frames_ for key, frames_ in told.items() if frames_} == {
+        ("wan", "ethertype 0x88b5"): 7, ("wan", "own ARP"): 3, ("wan", "own MAC"): 2}
+    assert told[("wan", "both tcp dport 22")] == told[("lan", "own MAC")] == 0
+    assert ("lan", "ethertype 0x88b5") not in told
+    code, out, err = millracectl(file.sock, "rules")
+    assert (code, err) == (0, "") and "default: own ARP" in out and "ethertype 0x88b5" in out, out
+    # One that stays keeps its count, one that goes is no more told, a port that has none has no line.
+    file.take(*patch(passes="tcp dport 23, ethertype 0x88b5"))
+    told = {key: frames_ for key, frames_ in rules_of(file).items() if key[0] == "wan"}
+    assert told == {("wan", "ethertype 0x88b5"): 7, ("wan", "tcp dport 23"): 0}
+    assert far.drain(0.05) == []
+    assert daemon.stop()["programs"][0]["passed"] == 12

@@ -43,7 +43,6 @@ void fleet_each_port(const struct fleet *fleet, fleet_port_fn *each, void *conte
 static struct millrace_bpf *skeleton;
 static struct conf_port conf;
 static struct port port = { .conf = &conf };
-static unsigned rules;
 
 static void die(const char *what)
 {
@@ -113,7 +112,6 @@ static const char *set_pass(const char *list)
 	conf.pass = (struct pass){ 0 };
 	if (pass_parse(list, &conf.pass, &wrong))
 		return wrong.text;
-	rules = conf.pass.rules;
 	return ok(set_rules(&port, CONF_MODE_PATCH));
 }
 
@@ -190,8 +188,10 @@ static void show_counts(void)
 			die("counts");
 		printf("%llu ", (unsigned long long)frames);
 	}
-	for (unsigned i = 0; i < rules; i++) {
-		if (steer_rule_frames(port.steer, i, &frames))
+	for (unsigned i = 0; i < conf.pass.rules; i++) {
+		struct steer_rule rule = rule_of(&conf.pass.rule[i]);
+
+		if (steer_rule_frames(port.steer, &rule, &frames))
 			die("counts");
 		printf("%llu ", (unsigned long long)frames);
 	}
