@@ -40,11 +40,34 @@ def l2fwd(bench, *flags):
     assert total(final, "rx_packets") == total(final, "tx_packets") == len(sent), final
 
 
+def passes(bench, *flags):
+    """The program of this kernel gives the host what rules say, and sends back the rest."""
+    wire, mac = bench.tap("g0"), bench.macs["d0"]
+
+    def ip(packet):
+        return frames.ethernet(mac, frames.ALICE, frames.IPV4, packet)
+
+    hosts = [frames.ethernet(mac, frames.ALICE, 0x88CC, bytes(46)),
+             ip(frames.tcp_syn("192.0.2.9", "192.0.2.8", 999, 22)),
+             ip(frames.udp("192.0.2.1", "192.0.2.8", 9, 9, b"")),
+             ip(frames.ipv4("192.0.2.9", "192.0.2.8", 89, bytes(24)))]
+    sent = [ip(frames.tcp_syn("192.0.2.9", "192.0.2.8", 999, 23)),
+            ip(frames.udp("192.0.2.9", "192.0.2.8", 9, 22, b""))]
+    sent += [frames.numbered(n, dst=mac) for n in range(200)]
+    daemon = bench.millraced("-l", "-p", "-q", "all", "-i", "d0", *flags, "--pass=ethertype 0x88cc, "
+                             "tcp dport 22, host 192.0.2.1", "--pass=proto 89")
+    wire.send_all(hosts)
+    exchange(wire, wire, sent, [frames.swapped(frame) for frame in sent])
+    assert program(daemon.quiet_record(), "d0")["passed"] == len(hosts)
+    daemon.stop()
+
+
 def run(bench):
     attach = "-N" if bench.nic in NATIVE else "-S"
     rxdrop(bench, attach, "-c")
     l2fwd(bench, attach, "-c")
     l2fwd(bench, attach, "-c", "-m")
+    passes(bench, attach, "-c")
     if version(bench.kernel) >= MULTI_BUFFER:
         rxdrop(bench, attach, "-c", "-F")
         l2fwd(bench, attach, "-c", "-F")
