@@ -60,13 +60,17 @@ def what_cores_mean(options, cells):
             yield "spend is CPU ns"
 
 
-def provenance(options, programs, cells):
-    runs = options.rounds * sum(p.suits(cell) for p in programs for cell in cells)
-    yield f"duration   {duration(runs, options)}: {runs} runs of {run_duration_s(options):.1f} s"
+def host():
     yield f"date       {datetime.datetime.now().astimezone().isoformat(timespec='seconds')}"
     yield f"tree       {tree()}"
     yield f"kernel     {kernel()}"
     yield f"CPU        {cpu_model()}, {os.cpu_count()} online"
+
+
+def provenance(options, programs, cells):
+    runs = options.rounds * sum(p.suits(cell) for p in programs for cell in cells)
+    yield f"duration   {duration(runs, options)}: {runs} runs of {run_duration_s(options):.1f} s"
+    yield from host()
     for i, line in enumerate(what_cores_mean(options, cells)):
         yield f"{'' if i else 'cores':<10} {line}"
     yield f"load       {os.getloadavg()[0]:.2f} before the first round: others here make noise"

@@ -108,10 +108,22 @@ def test_each_figure_has_a_command(tmp_path, group):
         assert re.search(ROW_BASE if base else ROW, line), line
 
 
+def test_the_cost_of_a_policy_is_printed_against_a_bare_redirect():
+    done = bench("steering", "--rounds=1", f"--millraced={MILLRACED}")
+    assert done.returncode == 0, done.stdout + done.stderr
+    rows = [line.split() for line in done.stdout.splitlines() if not line.startswith(("#", "frame "))]
+    assert len(rows) == 5 * 7
+    assert [row[-1] for row in rows].count("base") == 5
+    assert all(int(row[-4]) > 0 for row in rows)
+
+
 def test_a_figure_takes_no_list_that_it_compares():
     done = bench("hand-over", "--modes=rxdrop")
     assert done.returncode == 2
     assert "--modes cannot be chosen for hand-over, which sets it itself" in done.stderr
+    done = bench("steering", "--batch=64")
+    assert done.returncode == 2
+    assert "--batch cannot be chosen for steering, which sets it itself" in done.stderr
 
 
 def test_generators_reach_the_queues_from_the_cpus_there_are():

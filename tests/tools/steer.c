@@ -8,6 +8,7 @@
  *	copy on|off			somebody makes copies			-> ok
  *	frame HEX			-> pass or redirect
  *	time REPEAT HEX			-> ns a run
+ *	bare REPEAT HEX			-> the same of a program that only redirects and counts
  *	counts				-> frames of each class, then of each rule
  *	seen				-> seen and passed
  *
@@ -28,6 +29,7 @@
 
 /* The rules as the daemon makes them. */
 #include "../../src/steering.c"
+#include "bare.skel.h"
 #include "millrace.skel.h"
 
 #define FRAME_MAX  3072
@@ -41,6 +43,7 @@ void fleet_each_port(const struct fleet *fleet, fleet_port_fn *each, void *conte
 }
 
 static struct millrace_bpf *skeleton;
+static struct bare_bpf *bare;
 static struct conf_port conf;
 static struct port port = { .conf = &conf };
 
@@ -84,9 +87,11 @@ static void open_all(void)
 	int fd = open_socket();
 
 	skeleton = millrace_bpf__open_and_load();
-	if (!skeleton)
+	bare = bare_bpf__open_and_load();
+	if (!skeleton || !bare)
 		die("program");
-	if (bpf_map_update_elem(bpf_map__fd(skeleton->maps.millrace_xsks), &zero, &fd, BPF_ANY))
+	if (bpf_map_update_elem(bpf_map__fd(skeleton->maps.millrace_xsks), &zero, &fd, BPF_ANY) ||
+	    bpf_map_update_elem(bpf_map__fd(bare->maps.bare_xsks), &zero, &fd, BPF_ANY))
 		die("slot");
 	maps = (struct steer_maps){
 		.policy_fd = bpf_map__fd(skeleton->maps.millrace_policy),
@@ -147,14 +152,14 @@ static const char *set_addresses(char *rest)
 	return ok(steer_set_own(port.steer, &own));
 }
 
-static long run_frame(const char *hex, unsigned repeat, unsigned *ns)
+static long run_frame(int program_fd, const char *hex, unsigned repeat, unsigned *ns)
 {
 	unsigned char frame[FRAME_MAX];
 	LIBBPF_OPTS(bpf_test_run_opts, opts, .data_in = frame, .repeat = (int)repeat);
 
 	for (; opts.data_size_in < FRAME_MAX && hex[0] && hex[1]; hex += 2)
 		(void)sscanf(hex, "%2hhx", &frame[opts.data_size_in++]);
-	if (bpf_prog_test_run_opts(bpf_program__fd(skeleton->progs.millrace), &opts))
+	if (bpf_prog_test_run_opts(program_fd, &opts))
 		return -errno;
 	*ns = opts.duration;
 	return opts.retval;
@@ -163,7 +168,7 @@ static long run_frame(const char *hex, unsigned repeat, unsigned *ns)
 static void show_frame(const char *hex)
 {
 	unsigned ns;
-	long verdict = run_frame(hex, 1, &ns);
+	long verdict = run_frame(bpf_program__fd(skeleton->progs.millrace), hex, 1, &ns);
 
 	if (verdict == XDP_PASS || verdict == XDP_REDIRECT)
 		puts(verdict == XDP_PASS ? "pass" : "redirect");
@@ -171,10 +176,10 @@ static void show_frame(const char *hex)
 		printf("%ld\n", verdict);
 }
 
-static void show_time(char *rest)
+static void show_time(const struct bpf_program *program, char *rest)
 {
 	unsigned repeat = (unsigned)strtoul(strsep(&rest, " "), NULL, 10), ns = 0;
-	long verdict = run_frame(rest ? rest : "", repeat, &ns);
+	long verdict = run_frame(bpf_program__fd(program), rest ? rest : "", repeat, &ns);
 
 	printf("%ld\n", verdict < 0 ? verdict : (long)ns);
 }
@@ -223,7 +228,9 @@ static void obey(char *line)
 	else if (!strcmp(word, "frame"))
 		show_frame(rest);
 	else if (!strcmp(word, "time"))
-		show_time(rest);
+		show_time(skeleton->progs.millrace, rest);
+	else if (!strcmp(word, "bare"))
+		show_time(bare->progs.bare, rest);
 	else if (!strcmp(word, "counts"))
 		show_counts();
 	else if (!strcmp(word, "seen"))
