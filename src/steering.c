@@ -93,8 +93,10 @@ int steering_open(struct port *port, enum conf_mode mode)
 
 	if (port->prog.steer.policy_fd <= 0)
 		return 0; /* attach-method = external: the program is not ours */
-	port->steer = steer_new(&port->prog.steer);
-	err = port->steer ? addresses_read(&all) : -ENOMEM;
+	steering_close(port); /* of a program that it had before */
+	err = steer_new(&port->steer, &port->prog.steer);
+	if (!err)
+		err = addresses_read(&all);
 	if (!err)
 		err = set_own(port, all);
 	if (!err)

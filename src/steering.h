@@ -14,8 +14,8 @@
 struct fleet;
 
 /*
- * Gives the program of a port, which was just attached, its policy. Before a socket stands in a slot of it.
- * Returns 0, or -errno after a message that names the device.
+ * Gives the program of a port, which was just attached, its policy, unless it is somebody else's. Before a
+ * socket stands in a slot of it. Returns 0, or -errno after a message that names the device.
  */
 int steering_open(struct port *port, enum conf_mode mode);
 

@@ -122,36 +122,37 @@ static unsigned split(char *text, char **words)
 	return count;
 }
 
+/* The words behind "both", as many as there are. */
+static int parse_form(const char *text, char *const *words, unsigned count, struct pass_rule *rule,
+		      struct pass_wrong *wrong)
+{
+	const struct form *form = forms;
+	unsigned names;
+
+	while (form < forms + FORMS && (!count || strcmp(words[0], form->word) != 0))
+		form++;
+	if (form == forms + FORMS)
+		return fail_form(text, wrong);
+	names = form->second ? 2 : 1;
+	if (count != names + 1 || (form->second && strcmp(words[1], form->second) != 0))
+		return fail(wrong, "'%.60s': type %s%s%s and %s", text, form->word,
+			    form->second ? " " : "", form->second ? form->second : "", form->value);
+	if (parse_value(form, words[names], rule))
+		return fail(wrong, "'%.60s': '%.45s' must be %s", text, words[names], form->value);
+	return 0;
+}
+
 static int parse_rule(const char *text, struct pass_rule *rule, struct pass_wrong *wrong)
 {
-	char copy[PASS_RULE_SIZE + 32], *words[WORDS_MAX], **word = words;
+	char copy[PASS_RULE_SIZE + 32], *words[WORDS_MAX];
 	unsigned count;
 
 	*rule = (struct pass_rule){ 0 };
 	if ((size_t)snprintf(copy, sizeof(copy), "%s", text) >= sizeof(copy))
 		return fail_form(text, wrong);
 	count = split(copy, words);
-	if (count && !strcmp(*word, "both")) {
-		rule->both = true;
-		word++;
-		count--;
-	}
-	for (size_t i = 0; i < FORMS; i++) {
-		const struct form *form = &forms[i];
-		unsigned names = form->second ? 2 : 1;
-
-		if (!count || strcmp(word[0], form->word) != 0)
-			continue;
-		if (count != names + 1 || (form->second && strcmp(word[1], form->second) != 0))
-			return fail(wrong, "'%.60s': type %s%s%s and %s", text, form->word,
-				    form->second ? " " : "", form->second ? form->second : "",
-				    form->value);
-		if (parse_value(form, word[names], rule))
-			return fail(wrong, "'%.60s': '%.45s' must be %s", text, word[names],
-				    form->value);
-		return 0;
-	}
-	return fail_form(text, wrong);
+	rule->both = count && !strcmp(words[0], "both");
+	return parse_form(text, words + rule->both, count - rule->both, rule, wrong);
 }
 
 static bool same_frames(const struct pass_rule *one, const struct pass_rule *other)

@@ -4,8 +4,10 @@
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 /* A rule that is in the maps. */
 struct entry {
@@ -14,7 +16,7 @@ struct entry {
 };
 
 struct steer {
-	struct steer_maps maps; /* borrowed */
+	struct steer_maps maps; /* copies, owned */
 	struct millrace_policy policy;
 	bool standard, copy;
 	bool ipv4, ipv6; /* the host has such addresses */
@@ -27,22 +29,38 @@ struct steer {
 	unsigned cpus;
 };
 
-struct steer *steer_new(const struct steer_maps *maps)
+static int copy_fd(int fd, int *copy)
+{
+	*copy = fcntl(fd, F_DUPFD_CLOEXEC, 3);
+	return *copy < 0 ? -errno : 0;
+}
+
+int steer_new(struct steer **result, const struct steer_maps *maps)
 {
 	struct steer *steer = calloc(1, sizeof(*steer));
-	int cpus = libbpf_num_possible_cpus();
+	int cpus = libbpf_num_possible_cpus(), err;
 
-	if (!steer || cpus < 0) {
-		free(steer);
-		return NULL;
+	if (!steer)
+		return -ENOMEM;
+	err = cpus < 0 ? cpus : copy_fd(maps->policy_fd, &steer->maps.policy_fd);
+	if (!err)
+		err = copy_fd(maps->own_fd, &steer->maps.own_fd);
+	if (!err)
+		err = copy_fd(maps->rules_fd, &steer->maps.rules_fd);
+	if (!err)
+		err = copy_fd(maps->macs_fd, &steer->maps.macs_fd);
+	if (!err)
+		err = copy_fd(maps->hits_fd, &steer->maps.hits_fd);
+	if (!err) {
+		steer->cpus = (unsigned)cpus;
+		steer->per_cpu = calloc(steer->cpus, sizeof(*steer->per_cpu));
+		err = steer->per_cpu ? 0 : -ENOMEM;
 	}
-	steer->maps = *maps;
-	steer->cpus = (unsigned)cpus;
-	steer->per_cpu = calloc(steer->cpus, sizeof(*steer->per_cpu));
-	if (steer->per_cpu)
-		return steer;
-	free(steer);
-	return NULL;
+	if (!err)
+		*result = steer;
+	else
+		steer_free(steer);
+	return err;
 }
 
 /* --- the word that the program looks at first --- */
@@ -305,10 +323,21 @@ int steer_class_frames(const struct steer *steer, enum millrace_class class, uin
 	return read_hits(steer, class, frames);
 }
 
+static void close_fd(int fd)
+{
+	if (fd > 0)
+		close(fd);
+}
+
 void steer_free(struct steer *steer)
 {
 	if (!steer)
 		return;
+	close_fd(steer->maps.policy_fd);
+	close_fd(steer->maps.own_fd);
+	close_fd(steer->maps.rules_fd);
+	close_fd(steer->maps.macs_fd);
+	close_fd(steer->maps.hits_fd);
 	free(steer->rule);
 	free(steer->own);
 	free(steer->per_cpu);

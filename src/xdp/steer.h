@@ -39,9 +39,9 @@ struct steer_own {
 
 struct steer;
 
-/* Takes the maps, which stay the program's and must outlive it, as they are when new. Returns NULL without
- * memory. */
-struct steer *steer_new(const struct steer_maps *maps);
+/* Takes copies of the fds of the maps, as the maps are when new: what it does later reaches them or nothing,
+ * also when the program is closed. Returns 0, or -errno: -ENOMEM, -EMFILE. */
+int steer_new(struct steer **result, const struct steer_maps *maps);
 
 /*
  * From now on these rules hold, each given once, MILLRACE_RULES_MAX at most; `standard`: then also what the

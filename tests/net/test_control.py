@@ -642,8 +642,8 @@ def test_completion_in_bash(rig2, millraced, sock):
     rig = rig2()
     daemon = start(millraced, rig.dut, sock, "-r", "-i", "d0", "-i", "d1")
     assert complete(sock, "st") == ["status", "stats"]
-    assert complete(sock, "") == ["status", "stats", "ports", "plan", "metrics", "reload", "set",
-                                  "confirm", "version"]
+    assert complete(sock, "") == ["status", "stats", "ports", "rules", "plan", "metrics", "reload",
+                                  "set", "confirm", "version"]
     assert complete(sock, "set", "") == ["port"]
     assert complete(sock, "-s", sock, "set", "port", "") == ["d0", "d1"]
     assert complete(sock, "--socket", "=", sock, "set", "port", "d1", "") == ["promiscuous"]

@@ -1230,8 +1230,8 @@ static void json_for_programs(void **state)
 	assert_keys(forward, "forward mode complete locked_bytes ports workers umems");
 	assert_true(json_is_true(json_object_get(forward, "complete")));
 	assert_keys(at(forward, "ports", 0),
-		    "port device pass present interface ifindex driver link_up mtu rx_queues tx_queues "
-		    "numa_node rx_vlan_offload rx_vlan_offload_fixed");
+		    "port device pass present interface ifindex driver link_up mtu rx_queues "
+		    "tx_queues numa_node rx_vlan_offload rx_vlan_offload_fixed");
 	assert_keys(at(forward, "umems", 0), "frames frame_size bytes numa_node");
 	one = at(forward, "workers", 2);
 	assert_keys(one, "worker queue cpu cpu_node umem first_frame frames lanes");

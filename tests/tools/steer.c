@@ -50,7 +50,7 @@ static struct port port = { .conf = &conf };
 static void die(const char *what)
 {
 	perror(what);
-	exit(1);
+	_exit(1);
 }
 
 /* A socket on queue 0 of lo, with the rings that bind() asks for. */
@@ -100,14 +100,13 @@ static void open_all(void)
 		.macs_fd = bpf_map__fd(skeleton->maps.millrace_macs),
 		.hits_fd = bpf_map__fd(skeleton->maps.millrace_hits),
 	};
-	port.steer = steer_new(&maps);
-	if (!port.steer)
+	if (steer_new(&port.steer, &maps))
 		die("policy");
 }
 
 static const char *ok(int err)
 {
-	return err ? strerror(-err) : "ok";
+	return err ? err_name(err) : "ok";
 }
 
 static const char *set_pass(const char *list)
@@ -157,8 +156,11 @@ static long run_frame(int program_fd, const char *hex, unsigned repeat, unsigned
 	unsigned char frame[FRAME_MAX];
 	LIBBPF_OPTS(bpf_test_run_opts, opts, .data_in = frame, .repeat = (int)repeat);
 
-	for (; opts.data_size_in < FRAME_MAX && hex[0] && hex[1]; hex += 2)
-		(void)sscanf(hex, "%2hhx", &frame[opts.data_size_in++]);
+	for (; opts.data_size_in < FRAME_MAX && hex[0] && hex[1]; hex += 2) {
+		const char pair[] = { hex[0], hex[1], '\0' };
+
+		frame[opts.data_size_in++] = (unsigned char)strtoul(pair, NULL, 16);
+	}
 	if (bpf_prog_test_run_opts(program_fd, &opts))
 		return -errno;
 	*ns = opts.duration;
@@ -243,10 +245,9 @@ int main(void)
 {
 	char *line = NULL;
 	size_t size = 0;
-	ssize_t len;
 
 	open_all();
-	while ((len = getline(&line, &size, stdin)) > 0) {
+	while (getline(&line, &size, stdin) > 0) {
 		line[strcspn(line, "\n")] = '\0';
 		obey(line);
 		fflush(stdout);

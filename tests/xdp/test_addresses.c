@@ -11,9 +11,16 @@ enum { D0 = 2, VLAN_ON_D0, VLAN_ON_VLAN, VLAN_ELSEWHERE, MACVLAN, OTHER };
 static struct addresses all;
 static char buffer[1024] __attribute__((aligned(8)));
 
+/* What a device stands on. */
+struct stand {
+	int below;
+	const char *kind;
+	uint16_t vlan;
+	bool elsewhere;
+};
+
 /* A message as the kernel sends it. */
-static void add_device(int ifindex, uint8_t mac, int below, const char *kind, uint16_t vlan,
-		       bool elsewhere)
+static void add_device(int ifindex, uint8_t mac, struct stand stand)
 {
 	const uint8_t address[MAC_LEN] = { 2, 0, 0, 0, 0, mac };
 	struct nlmsghdr *message = mnl_nlmsg_put_header(buffer);
@@ -21,16 +28,16 @@ static void add_device(int ifindex, uint8_t mac, int below, const char *kind, ui
 
 	info->ifi_index = ifindex;
 	mnl_attr_put(message, IFLA_ADDRESS, sizeof(address), address);
-	if (below)
-		mnl_attr_put_u32(message, IFLA_LINK, (uint32_t)below);
-	if (elsewhere)
+	if (stand.below)
+		mnl_attr_put_u32(message, IFLA_LINK, (uint32_t)stand.below);
+	if (stand.elsewhere)
 		mnl_attr_put_u32(message, IFLA_LINK_NETNSID, 0);
-	if (kind) {
+	if (stand.kind) {
 		struct nlattr *nest = mnl_attr_nest_start(message, IFLA_LINKINFO), *data;
 
-		mnl_attr_put_strz(message, IFLA_INFO_KIND, kind);
+		mnl_attr_put_strz(message, IFLA_INFO_KIND, stand.kind);
 		data = mnl_attr_nest_start(message, IFLA_INFO_DATA);
-		mnl_attr_put_u16(message, IFLA_VLAN_ID, vlan);
+		mnl_attr_put_u16(message, IFLA_VLAN_ID, stand.vlan);
 		mnl_attr_nest_end(message, data);
 		mnl_attr_nest_end(message, nest);
 	}
@@ -59,12 +66,12 @@ static void add_address(int ifindex, const char *local, const char *peer)
 static int make_host(void **state)
 {
 	(void)state;
-	add_device(D0, 0xd0, 0, NULL, 0, false);
-	add_device(VLAN_ON_D0, 0xd0, D0, "vlan", 100, false);
-	add_device(VLAN_ON_VLAN, 0xd0, VLAN_ON_D0, "vlan", 200, false);
-	add_device(VLAN_ELSEWHERE, 0xee, D0, "vlan", 300, true);
-	add_device(MACVLAN, 0xaa, D0, "macvlan", 0, false);
-	add_device(OTHER, 0x77, 0, NULL, 0, false);
+	add_device(D0, 0xd0, (struct stand){ 0 });
+	add_device(VLAN_ON_D0, 0xd0, (struct stand){ D0, "vlan", 100 });
+	add_device(VLAN_ON_VLAN, 0xd0, (struct stand){ VLAN_ON_D0, "vlan", 200 });
+	add_device(VLAN_ELSEWHERE, 0xee, (struct stand){ D0, "vlan", 300, true });
+	add_device(MACVLAN, 0xaa, (struct stand){ D0, "macvlan" });
+	add_device(OTHER, 0x77, (struct stand){ 0 });
 	add_address(D0, "192.0.2.1", "192.0.2.1");
 	add_address(D0, NULL, "2001:db8::1");
 	add_address(D0, "192.0.2.1", "192.0.2.99"); /* again, with a peer */
@@ -138,7 +145,8 @@ static void the_kernel_tells_them(void **state)
 
 	(void)state;
 	assert_int_equal(addresses_read(&now), 0);
-	assert_non_null(find_device(now, 1));
+	assert_non_null(now);
+	assert_true(now && find_device(now, 1));
 	addresses_free(now);
 	addresses_free(NULL);
 }
