@@ -166,7 +166,7 @@ static void look_at(struct port *port, struct look *look)
 		look_at_external(port, look->now_ns);
 		return;
 	}
-	if (port->prog.prog_fd <= 0) { /* nothing of ours is there, nor is to be now */
+	if (port->prog.prog_fd <= 0) { /* nothing of ours is there, or is to be now */
 		forget(port, look->now_ns);
 		return;
 	}

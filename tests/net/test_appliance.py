@@ -8,6 +8,7 @@ import json
 import re
 import signal
 import subprocess
+import time
 
 import frames
 import pytest
@@ -244,6 +245,14 @@ def test_socket_under_a_wrong_key_raises_an_alarm(rig1, tap, millraced, file, cl
     wire.send_all(sent)
     wait_until(lambda: daemon.warnings(r"d0: \d+ frames? went to no socket"), 3 * SLOWNESS,
                f"an alarm of {daemon}")
+    wan = file.ask("status")["ports"][0]
+    assert wan["state"] == "degraded" and "a wrong key in our map" in wan["reason"], wan
+    assert "degraded" in millracectl(file.sock, "status")[1]
+    time.sleep(11)  # no sign that it is over, so it stays; then frames come through, and none is missing
+    assert file.ask("status")["ports"][0]["state"] == "degraded"
+    rig.dut.run("bpftool", "map", "delete", "id", xsks_map(rig.dut.attached()["d0"]), "key", 1, 0, 0, 0)
+    wire.send_all(flows()[:100])
+    wait_until(lambda: file.ask("status")["ports"][0]["state"] == "up", 5 * SLOWNESS, "in order again")
     daemon.send(signal.SIGTERM)
     assert daemon.wait(10)[0] == 0
     check_final(daemon.records[-1])

@@ -6,6 +6,7 @@ import time
 import frames
 import pytest
 from appliance import File, forward, port
+from control import result
 from daemon import total
 from external import Bpffs, External, compiled, put, slot_is_free
 from lab import SLOWNESS, run, wait_until
@@ -37,6 +38,10 @@ def flags(xskmap):
 def forwards(wire, first=0, count=200):
     sent = [frames.numbered(n) for n in range(first, first + count)]
     exchange(wire, wire, sent, [frames.swapped(one) for one in sent])
+
+
+def state(sock):
+    return result(sock, "status")["ports"][0]["state"]
 
 
 def said(daemon, text):
@@ -90,20 +95,25 @@ def test_socket_of_another_process_in_the_slot_stays(rig1, millraced, closing, b
     assert not slot_is_free(theirs.xskmap, 0, probe.fd)
 
 
-def test_program_that_comes_later_is_waited_for(rig1, tap, millraced, bpffs, example, attach):
+def test_program_that_comes_later_is_waited_for(rig1, tap, millraced, tmp_path, bpffs, example,
+                                                 attach):
     """Without a program nothing can come, and that is said; likewise when it goes again."""
+    sock = tmp_path / "sock"
     rig = rig1()
     wire = tap(rig.gen, "g0")
     theirs = External(bpffs, "theirs", example)
-    daemon = millraced(rig.dut, "-l", "-i", "d0", "-c", *flags(theirs.xskmap))
+    daemon = millraced(rig.dut, "-l", "-i", "d0", "-c", f"--control-socket={sock}",
+                       *flags(theirs.xskmap))
     assert daemon.warnings("d0: no XDP program is attached; nothing comes")
-    time.sleep(1.5)
+    wait_until(lambda: state(sock) == "degraded", 3 * SLOWNESS, "a port without a program")
     theirs.attach(rig.dut, "d0", attach)
     wait_until(lambda: said(daemon, "d0: an XDP program is attached, after"), 3 * SLOWNESS,
                f"notice of {daemon}")
+    assert state(sock) == "up"
     forwards(wire)
     theirs.detach(rig.dut, "d0", attach)
     wait_until(lambda: daemon.warnings("d0: program lost"), 5 * SLOWNESS, f"notice of {daemon}")
+    assert state(sock) == "degraded"
     theirs.attach(rig.dut, "d0", attach)
     wait_until(lambda: len(said(daemon, "an XDP program is attached, after")) == 2, 3 * SLOWNESS,
                f"notice of {daemon}")

@@ -9,6 +9,7 @@ import time
 import frames
 import pytest
 from appliance import File, forward, port
+from control import result
 from daemon import END_LIMIT, program, total
 from holder import bpf, load
 from lab import SLOWNESS, wait_until
@@ -41,6 +42,16 @@ def detach_and_put(namespace, ifname, compiled, mode):
     namespace.run("sh", "-c", f"bpftool link detach id {link} && "
                   f"ip link set dev {ifname} {IP_WORD[mode]} obj {compiled} sec xdp")
     return namespace.attached()[ifname]
+
+
+def port_of(sock):
+    """What the daemon says of its first port."""
+    return result(sock, "status")["ports"][0]
+
+
+@pytest.fixture
+def sock(tmp_path):
+    return tmp_path / "sock"
 
 
 def said(daemon, text):
@@ -85,12 +96,13 @@ def test_ip_link_cannot_take_ours_off(rig1, tap, millraced, attach, foreign_obje
     daemon.stop()
 
 
-def test_detached_link_is_noticed_and_attached_again(rig1, tap, millraced, stream, attach):
+def test_detached_link_is_noticed_and_attached_again(rig1, tap, millraced, stream, sock, attach):
     """Under traffic; nothing is counted anew, and every frame is accounted for."""
     rig = rig1()
     wire = tap(rig.gen, "g0")
-    daemon = millraced(rig.dut, "-l", "-i", "d0", attach=attach)
+    daemon = millraced(rig.dut, "-l", "-i", "d0", f"--control-socket={sock}", attach=attach)
     ours = rig.dut.attached()["d0"]
+    assert port_of(sock)["state"] == "up"
     forwards(wire, 0, 500)
     before = daemon.quiet_record()
     running = stream(wire, frames.numbered, 2000)
@@ -104,6 +116,10 @@ def test_detached_link_is_noticed_and_attached_again(rig1, tap, millraced, strea
     wire.drain()
     forwards(wire, 10000)
     record = daemon.quiet_record()
+    now = port_of(sock)
+    assert (now["state"], now["program"]["id"]) == ("up", ours)
+    history = [(one["state"], one["reason"]) for one in now["history"]]
+    assert history[:2] == [("up", ""), ("degraded", "the XDP program was taken off the interface")]
     assert rig.dut.link("d0")["xdp"]["mode"] == {"native": 1, "skb": 2}[attach]
     assert program(record, "d0")["seen"] > program(before, "d0")["seen"] >= 500
     assert total(record, "rx_packets") > total(before, "rx_packets")
@@ -128,11 +144,11 @@ def test_detached_again_and_again_is_answered_less_often(rig1, tap, millraced):
     daemon.stop()
 
 
-def test_program_in_the_place_of_ours_is_left_alone(rig1, tap, millraced, attach, foreign_object):
+def test_program_in_the_place_of_ours_is_left_alone(rig1, tap, millraced, sock, attach, foreign_object):
     """Said once, with who it is and what to type; ours is back when that was done."""
     rig = rig1()
     wire = tap(rig.gen, "g0")
-    daemon = millraced(rig.dut, "-l", "-i", "d0", attach=attach)
+    daemon = millraced(rig.dut, "-l", "-i", "d0", f"--control-socket={sock}", attach=attach)
     foreign = detach_and_put(rig.dut, "d0", foreign_object, attach)
     wait_until(lambda: said(daemon, "d0: program lost"), NOTICED_S, f"notice of {daemon}")
     line = said(daemon, "d0: program lost")[0]
@@ -142,9 +158,13 @@ def test_program_in_the_place_of_ours_is_left_alone(rig1, tap, millraced, attach
     time.sleep(4)
     assert rig.dut.attached() == {"d0": foreign}
     assert len(said(daemon, "program lost")) == 1, daemon.stderr
+    now = port_of(sock)
+    assert now["state"] == "degraded" and now["state_seconds"] > 3
+    assert now["reason"].startswith(f"program lost: XDP program {foreign} 'foreign_pass'"), now
     rig.dut.run(*off.split())
     wait_until(lambda: said(daemon, "is attached again, after"), 17 * SLOWNESS, f"ours again: {daemon}")
     forwards(wire, 0)
+    assert port_of(sock)["state"] == "up"
     daemon.stop()
 
 
