@@ -190,9 +190,12 @@ static __always_inline bool classify_find_number(__u32 kind, __u32 number,
 
 static __always_inline bool classify_find_mac(const __u8 *mac, struct millrace_rule *rule)
 {
-	struct millrace_mac_key key = { .bits = 8 * ETH_ALEN };
+	struct millrace_mac_key key;
 	struct millrace_rule *found;
 
+	/* Not an initializer: a constant would be a map more, and one that is written to be loaded. */
+	__builtin_memset(&key, 0, sizeof(key));
+	key.bits = 8 * ETH_ALEN;
 	__builtin_memcpy(key.mac, mac, ETH_ALEN);
 	found = bpf_map_lookup_elem(&millrace_macs, &key);
 	if (found)

@@ -147,7 +147,7 @@ static int parse_rule(const char *text, struct pass_rule *rule, struct pass_wron
 	char copy[PASS_RULE_SIZE + 32], *words[WORDS_MAX];
 	unsigned count;
 
-	*rule = (struct pass_rule){ 0 };
+	memset(rule, 0, sizeof(*rule)); /* padding too: confs are compared by their bytes */
 	if ((size_t)snprintf(copy, sizeof(copy), "%s", text) >= sizeof(copy))
 		return fail_form(text, wrong);
 	count = split(copy, words);
@@ -216,7 +216,8 @@ int pass_parse(const char *text, struct pass *pass, struct pass_wrong *wrong)
 	int err = 0;
 
 	if (!pass->given)
-		*pass = (struct pass){ .given = true };
+		memset(pass, 0, sizeof(*pass));
+	pass->given = true;
 	while (!err && text) {
 		size_t len = strcspn(text, ",");
 
