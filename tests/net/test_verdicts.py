@@ -35,7 +35,7 @@ def extended(kinds, proto, payload):
             payload = struct.pack("!BBHI", proto, 0, 0, 7) + payload
         else:
             more = kind == ROUTING
-            payload = struct.pack("!BB", proto, more) + b"\1\4" + bytes(4 + 8 * more) + payload
+            payload = struct.pack("!BB", proto, more) + b"\1\4" + b"\xff" * (4 + 8 * more) + payload
         proto = kind
     return proto, payload
 
