@@ -155,7 +155,8 @@ static int open_loop(struct daemon *daemon)
 					on_report, daemon);
 	if (err >= 0) /* with as few wake-ups of its own as can be: 0 is the library's 250 ms */
 		err = sd_event_add_time(daemon->loop, &daemon->program_timer, CLOCK_MONOTONIC,
-					now_us + PROGRAM_WATCH_NS / 1000, 0, on_program_timer, daemon);
+					now_us + PROGRAM_WATCH_NS / 1000, 0, on_program_timer,
+					daemon);
 	if (err >= 0)
 		err = steering_watch_start(&daemon->steering, &daemon->fleet, daemon->loop);
 	if (err >= 0 && conf->duration_s)

@@ -373,8 +373,9 @@ static void an_awaited_device_is_planned_for(void **state)
 		.tx_queues = 1,
 		.ifindex = world.device[0].ifindex, /* means nothing */
 	};
-	assert_says(PLAN_NOTE, "eth1: no such interface yet; planned for 1 queue, and its port comes "
-			       "up when it appears");
+	assert_says(PLAN_NOTE,
+		    "eth1: no such interface yet; planned for 1 queue, and its port comes "
+		    "up when it appears");
 	assert_int_equal(world.plan->messages, 1);
 	assert_true(world.plan->forward[0].complete);
 	assert_int_equal(world.plan->forward[0].workers, 1);
