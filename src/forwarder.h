@@ -80,6 +80,9 @@ uint32_t forwarder_lose_port(struct forwarder *forwarder, unsigned number);
  */
 int forwarder_raise_port(struct forwarder *forwarder, unsigned number);
 
+/* True if the kernel has unbound a socket of the port, which it does when the device goes; told once. */
+bool forwarder_port_unbound(const struct forwarder *forwarder, unsigned port);
+
 /* The port's device has another MAC address than before: generated frames that have it as their source have
  * the new one from now on. */
 void forwarder_new_mac(struct forwarder *forwarder, unsigned port);

@@ -412,6 +412,19 @@ int forwarder_raise_port(struct forwarder *forwarder, unsigned number)
 	return 0;
 }
 
+bool forwarder_port_unbound(const struct forwarder *forwarder, unsigned port)
+{
+	bool unbound = false;
+
+	for (unsigned i = 0; i < forwarder->workers; i++) {
+		const struct lane *lane = forwarder_lane(forwarder, i, port);
+
+		if (lane->xsk.fd > 0 && xsk_is_unbound(&lane->xsk))
+			unbound = true;
+	}
+	return unbound;
+}
+
 unsigned forwarder_lanes_missing(const struct forwarder *forwarder, unsigned port)
 {
 	unsigned missing = 0;

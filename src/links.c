@@ -175,6 +175,7 @@ struct attempt {
 	struct port *port;
 	char complaint[256]; /* the first error; "": none yet */
 	bool again;	     /* the same as the time before */
+	bool refused;	     /* by the plan: nothing but another event changes that */
 };
 
 static bool note_complaint(enum log_level level, const char *text, void *context)
@@ -229,11 +230,11 @@ static bool has_it(const struct place *place, const struct netdev *device)
 	return port && port != place->port;
 }
 
-static int attempt(const struct place *place, struct netdev *device)
+static int serve(const struct place *place, struct attempt *attempt, struct netdev *device)
 {
 	struct netdev_queues queues;
-	int err = plan_agrees(place, device) ? 0 : -EINVAL;
 
+	attempt->refused = !plan_agrees(place, device);
 	if (device->present && has_it(place, device))
 		device->present = false;
 	if (!device->present)
@@ -244,9 +245,7 @@ static int attempt(const struct place *place, struct netdev *device)
 		device->tx_queues = queues.tx;
 	}
 	place->port->netdev = *device;
-	if (!err)
-		err = forwarder_raise_port(place->forwarder, place->number);
-	return err;
+	return attempt->refused ? -EINVAL : forwarder_raise_port(place->forwarder, place->number);
 }
 
 static void served_again(const struct place *place)
@@ -269,7 +268,7 @@ static void served_again(const struct place *place)
 
 static void try_now(const struct place *place)
 {
-	struct attempt what = { .port = place->port };
+	struct attempt attempt = { .port = place->port };
 	struct port *port = place->port;
 	struct netdev device = { 0 };
 	struct netdev_event event;
@@ -280,8 +279,8 @@ static void try_now(const struct place *place)
 	port->retry_ns = 0;
 	if (netdev_query(port->conf->device, &device) == -ENODEV)
 		return; /* it is told when it comes */
-	log_capture(note_complaint, &what);
-	err = attempt(place, &device);
+	log_capture(note_complaint, &attempt);
+	err = serve(place, &attempt, &device);
 	log_capture(NULL, NULL);
 	if (!err) {
 		served_again(place);
@@ -289,13 +288,13 @@ static void try_now(const struct place *place)
 	}
 	if (!device.present)
 		return;
-	snprintf(port->complaint, sizeof(port->complaint), "%s", what.complaint);
+	snprintf(port->complaint, sizeof(port->complaint), "%s", attempt.complaint);
 	event = netdev_look(port->netdev.ifindex);
-	set_fault(port, PORT_FAULT_DEVICE, what.complaint[0] ? what.complaint : err_name(err));
+	set_fault(port, PORT_FAULT_DEVICE,
+		  attempt.complaint[0] ? attempt.complaint : err_name(err));
 	set_link_of(port, &event);
-	/* What the plan is against, nothing but another event changes. */
 	port->tries++;
-	if (err != -EINVAL && port->tries <= RETRIES)
+	if (!attempt.refused && port->tries <= RETRIES)
 		try_soon(place);
 }
 
@@ -456,10 +455,16 @@ static void on_event(const struct netdev_event *event, void *context)
 		each_place(links, try_if_absent);
 }
 
+/* Events were lost. A device that went and came back with the number it had looks as if it had stayed, but
+ * for its sockets. */
 static void look_at(const struct place *place)
 {
 	struct netdev_event event;
 
+	if (forwarder_port_unbound(place->forwarder, place->number)) {
+		on_gone(place);
+		return;
+	}
 	if (!place->port->netdev.present) {
 		try_soon(place);
 		return;

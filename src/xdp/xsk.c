@@ -134,6 +134,14 @@ bool xsk_has_napi(const struct xsk *xsk)
 	return !getsockopt(xsk->fd, SOL_SOCKET, SO_INCOMING_NAPI_ID, &id, &len) && id;
 }
 
+bool xsk_is_unbound(const struct xsk *xsk)
+{
+	int err = 0;
+	socklen_t len = sizeof(err);
+
+	return !getsockopt(xsk->fd, SOL_SOCKET, SO_ERROR, &err, &len) && err == ENETDOWN;
+}
+
 int xsk_no_busy_poll(const struct xsk *xsk)
 {
 	const int off = 0;

@@ -74,6 +74,10 @@ int xsk_stats(const struct xsk *xsk, struct xsk_stats *stats);
  * and never in skb mode on a device without one. Main thread. */
 bool xsk_has_napi(const struct xsk *xsk);
 
+/* True if the socket's device went: the kernel has unbound it, and it will never carry a frame again. Told
+ * once. Main thread. */
+bool xsk_is_unbound(const struct xsk *xsk);
+
 /* Ends busy polling of the socket, which needs no privilege. Returns 0 or -errno. Main thread. */
 int xsk_no_busy_poll(const struct xsk *xsk);
 

@@ -17,8 +17,8 @@ import frames
 import pytest
 from appliance import File, forward, port
 from control import Folder, millracectl
-from daemon import program, total
-from lab import SLOWNESS, Namespace, wait_until
+from daemon import program, stopped, total
+from lab import SANITIZED, SLOWNESS, Namespace, wait_until
 from test_links import Received
 from wire import Taker, exchange
 
@@ -233,6 +233,33 @@ def test_created_again_at_once(start, file, rig, tap, attach):
                    port_of(file, "lan")["state"] == "up", 5, f"served again, was {first}")
         works(rig, tap)
     check_fates(daemon.stop())
+
+
+@pytest.mark.parametrize("how", ["created again", "moved and back"])
+def test_events_that_were_lost_are_made_up_for(start, file, rig, tap, closing, attach, how,
+                                               tmp_path):
+    """So many that the kernel drops some: every device is looked at, and no socket is believed to live
+    because a device has the number it had."""
+    daemon = start(*patch(attach), *side(attach))
+    works(rig, tap)
+    other = closing(Namespace("other"))
+    storm = tmp_path / "storm"
+    storm.write_text("".join(f"link set d2 alias {'x' * 200}{n}\n" for n in range(1000)))
+    with stopped(daemon.pid):
+        rig.dut.run("ip", "-batch", storm)
+        if how == "created again":
+            delete(rig, "d1")
+            create(rig, "d1")
+        else:
+            rig.dut.ip("link", "set", "d1", "netns", other.name)
+            other.ip("link", "set", "d1", "netns", rig.dut.name)
+            rig.dut.link_up("d1")
+    wait_until(lambda: "d1 is not served any more" in daemon.stderr, 2 * SLOWNESS, "it was seen")
+    becomes(file, "lan", "up", 2)
+    works(rig, tap)
+    rig.dut.link_down("d2")
+    becomes(file, "dmz", "down", 2)
+    daemon.stop()
 
 
 def test_a_port_comes_under_an_alternative_name(start, file, rig, tap, attach):
@@ -821,6 +848,6 @@ def test_random_walk(start, file, rig, tap, stream, closing, attach, events):
     print(f"{events} events, {len(took)} recoveries: median {took[len(took) // 2] * 1000:.0f} ms, "
           f"worst {took[-1] * 1000:.0f} ms; grown by {grown} KiB")
     assert took[-1] < RESUME, took[-5:]
-    assert grown < 1024 * SLOWNESS, f"{grown} KiB more"
+    assert SANITIZED or grown < 1024, f"{grown} KiB more"
     assert rig.dut.attached() == {}
     assert [rig.dut.promiscuity(one) for one in walk.names] == [0, 0, 0]
