@@ -100,6 +100,7 @@ def test_a_faulty_file_is_not_taken(start, file, ends, task, how):
             now = file.hang_up(daemon)
             assert now["generation"] == 0 and now["last_reload"]["ok"] is False
             assert now["last_reload"]["errors"] == 3
+        wait_until(lambda: STAYS in daemon.stderr, 5 * SLOWNESS, "that it stays is read")
         assert daemon.stderr.count(STAYS) == 1
         assert daemon.stderr.count("quues: no such key") == 1, "said once"
         file.path.unlink()
