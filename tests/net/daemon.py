@@ -110,7 +110,7 @@ class Daemon:
         assert READY in self.stderr, f"ended instead of forwarding: {self}"
         return self
 
-    def next_record(self, timeout=4):
+    def next_record(self, timeout=15):
         """The first JSON line that is printed after this call."""
         known = len(self.out)
         with self._news:
