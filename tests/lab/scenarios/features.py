@@ -57,7 +57,10 @@ def passes(bench, *flags):
     daemon = bench.millraced("-l", "-p", "-q", "all", "-i", "d0", *flags, "--pass=ethertype 0x88cc, "
                              "tcp dport 22, host 192.0.2.1", "--pass=proto 89")
     wire.send_all(hosts)
-    exchange(wire, wire, sent, [frames.swapped(frame) for frame in sent])
+    wire.send_all(sent)
+    # Several flows on several queues: each keeps its own order only.
+    got = wire.frames(len(sent)) + wire.drain()
+    assert sorted(got) == sorted(frames.swapped(frame) for frame in sent), len(got)
     assert program(daemon.quiet_record(), "d0")["passed"] == len(hosts)
     daemon.stop()
 
