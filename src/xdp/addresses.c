@@ -11,10 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
-/* The kernel's limit for one message of a dump. */
-#define ANSWER_BYTES 32768
+#include "xdp/netlink.h"
 
 struct device {
 	int ifindex;
@@ -142,11 +140,10 @@ static int parse_address(const struct nlmsghdr *message, void *context)
 	return MNL_CB_OK;
 }
 
-static int dump(struct mnl_socket *socket, uint16_t type, mnl_cb_t parse, struct addresses *all)
+static int dump(uint16_t type, mnl_cb_t parse, struct addresses *all)
 {
-	char buffer[ANSWER_BYTES] __attribute__((aligned(8)));
+	char buffer[NETLINK_REQUEST_BYTES] __attribute__((aligned(8)));
 	struct nlmsghdr *message = mnl_nlmsg_put_header(buffer);
-	int more = MNL_CB_OK;
 
 	message->nlmsg_type = type;
 	message->nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP;
@@ -154,37 +151,20 @@ static int dump(struct mnl_socket *socket, uint16_t type, mnl_cb_t parse, struct
 		mnl_nlmsg_put_extra_header(message, sizeof(struct ifinfomsg));
 	else
 		mnl_nlmsg_put_extra_header(message, sizeof(struct ifaddrmsg));
-	if (mnl_socket_sendto(socket, message, message->nlmsg_len) < 0)
-		return -errno;
-	while (more == MNL_CB_OK) {
-		ssize_t len = mnl_socket_recvfrom(socket, buffer, sizeof(buffer));
-
-		if (len < 0)
-			return -errno;
-		more = mnl_cb_run(buffer, (size_t)len, 0, 0, parse, all);
-	}
-	return more < 0 ? -errno : 0;
+	return netlink_ask(message, parse, all);
 }
 
 /* A dump that a change came in between has what was before, or what is now: news of the change come too. */
 int addresses_read(struct addresses **addresses)
 {
 	struct addresses *all = calloc(1, sizeof(*all));
-	struct mnl_socket *socket;
-	int err = 0;
+	int err;
 
 	if (!all)
 		return -ENOMEM;
-	socket = mnl_socket_open2(NETLINK_ROUTE, SOCK_CLOEXEC);
-	if (!socket || mnl_socket_bind(socket, 0, MNL_SOCKET_AUTOPID) < 0)
-		err = -errno;
+	err = dump(RTM_GETLINK, parse_device, all);
 	if (!err)
-		err = dump(socket, RTM_GETLINK, parse_device, all);
-	/* The second on the same socket: its answers would be those of the first, had it not come to an end. */
-	if (!err)
-		err = dump(socket, RTM_GETADDR, parse_address, all);
-	if (socket)
-		mnl_socket_close(socket);
+		err = dump(RTM_GETADDR, parse_address, all);
 	if (!err)
 		*addresses = all;
 	else
@@ -274,21 +254,7 @@ void addresses_free(struct addresses *addresses)
 
 int addresses_watch_open(void)
 {
-	const struct sockaddr_nl local = {
-		.nl_family = AF_NETLINK,
-		.nl_groups = RTMGRP_LINK | RTMGRP_IPV4_IFADDR | RTMGRP_IPV6_IFADDR,
-	};
-	int fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, NETLINK_ROUTE);
-
-	if (fd < 0)
-		return -errno;
-	if (bind(fd, (const struct sockaddr *)&local, sizeof(local))) {
-		int err = -errno;
-
-		close(fd);
-		return err;
-	}
-	return fd;
+	return netlink_watch_open(RTMGRP_LINK | RTMGRP_IPV4_IFADDR | RTMGRP_IPV6_IFADDR);
 }
 
 void addresses_watch_drain(int fd)

@@ -17,9 +17,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-/* A link with many virtual functions answers with tens of KiB; the kernel's own limit for one
- * message of a dump is 32 KiB. */
-#define ANSWER_BYTES 32768
+#include "xdp/netlink.h"
 
 /* A text attribute, cut to the room there is. */
 static void copy_text(char *text, size_t size, const struct nlattr *attr)
@@ -103,28 +101,11 @@ static void build_request(struct nlmsghdr *message, const struct link_request *r
 /* Sends a RTM_GETLINK and lets `parse` read the answer. */
 static int ask_link(const struct link_request *request, mnl_cb_t parse, void *context)
 {
-	char buffer[ANSWER_BYTES] __attribute__((aligned(8)));
+	char buffer[NETLINK_REQUEST_BYTES] __attribute__((aligned(8)));
 	struct nlmsghdr *message = mnl_nlmsg_put_header(buffer);
-	struct mnl_socket *socket;
-	int err = 0, more = MNL_CB_OK;
 
 	build_request(message, request);
-	socket = mnl_socket_open2(NETLINK_ROUTE, SOCK_CLOEXEC);
-	if (!socket)
-		return -errno;
-	if (mnl_socket_bind(socket, 0, MNL_SOCKET_AUTOPID) < 0 ||
-	    mnl_socket_sendto(socket, message, message->nlmsg_len) < 0)
-		err = -errno;
-	while (!err && more == MNL_CB_OK) {
-		ssize_t len = mnl_socket_recvfrom(socket, buffer, sizeof(buffer));
-
-		if (len >= 0)
-			more = mnl_cb_run(buffer, (size_t)len, 0, 0, parse, context);
-		if (len < 0 || more < 0)
-			err = -errno;
-	}
-	mnl_socket_close(socket);
-	return err;
+	return netlink_ask(message, parse, context);
 }
 
 static int ethtool_ioctl(int fd, const char *name, void *command)
@@ -450,18 +431,7 @@ struct netdev_event netdev_look(int ifindex)
 
 int netdev_watch_open(void)
 {
-	struct sockaddr_nl address = { .nl_family = AF_NETLINK, .nl_groups = RTMGRP_LINK };
-	int fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, NETLINK_ROUTE);
-
-	if (fd < 0)
-		return -errno;
-	if (bind(fd, (struct sockaddr *)&address, sizeof(address))) {
-		int err = -errno;
-
-		close(fd);
-		return err;
-	}
-	return fd;
+	return netlink_watch_open(RTMGRP_LINK);
 }
 
 int netdev_promiscuous(int fd, int ifindex, bool on)
@@ -492,7 +462,7 @@ static int watch_message(const struct nlmsghdr *message, void *context)
 int netdev_watch_read(int fd, netdev_event_fn *tell, void *context)
 {
 	struct event_callback callback = { tell, context };
-	char buffer[ANSWER_BYTES] __attribute__((aligned(8)));
+	char buffer[NETLINK_ANSWER_BYTES] __attribute__((aligned(8)));
 
 	for (;;) {
 		ssize_t len = recv(fd, buffer, sizeof(buffer), MSG_DONTWAIT);
