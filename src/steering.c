@@ -91,7 +91,7 @@ int steering_open(struct port *port, enum conf_mode mode)
 	struct addresses *all = NULL;
 	int err;
 
-	if (port->prog.steer.policy_fd <= 0)
+	if (port->prog.steer.fd[STEER_POLICY] <= 0)
 		return 0;     /* attach-method = external: the program is not ours */
 	steering_close(port); /* of a program that it had before */
 	err = steer_new(&port->steer, &port->prog.steer);

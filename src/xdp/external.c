@@ -140,7 +140,7 @@ int external_open(struct prog *prog, const struct prog_opts *opts)
 	__u32 len = sizeof(info);
 	int fd = open_pin(opts), err;
 
-	*prog = (struct prog){ .link_fd = -1, .prog_fd = -1, .xsks_fd = -1, .count_fd = -1 };
+	*prog = (struct prog){ 0 };
 	if (fd < 0)
 		return fd;
 	err = bpf_obj_get_info_by_fd(fd, &info, &len) ? -errno : 0;

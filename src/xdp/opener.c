@@ -297,9 +297,6 @@ static int ask_external(struct call *call, struct prog *prog)
 	if (err)
 		return err;
 	*prog = (struct prog){
-		.link_fd = -1,
-		.prog_fd = -1,
-		.count_fd = -1,
 		.xsks_fd = call->fds.fd[0],
 		.external = true,
 		.filled = calloc(PROG_FILLED_SLOTS / 64, sizeof(*prog->filled)),
@@ -324,7 +321,7 @@ int opener_attach(const struct prog_opts *opts, struct prog *prog)
 		snprintf(call.request.attach.xskmap, PROG_PATH_SIZE, "%s", opts->xskmap);
 		return ask_external(&call, prog);
 	}
-	err = ask(&call, 4 + STEER_MAPS);
+	err = ask(&call, OPENER_STEER_FDS + STEER_MAPS);
 	if (err)
 		return err;
 	*prog = (struct prog){
@@ -332,14 +329,8 @@ int opener_attach(const struct prog_opts *opts, struct prog *prog)
 		.xsks_fd = call.fds.fd[1],
 		.count_fd = call.fds.fd[2],
 		.prog_fd = call.fds.fd[3],
-		.steer = {
-			.policy_fd = call.fds.fd[4],
-			.own_fd = call.fds.fd[5],
-			.rules_fd = call.fds.fd[6],
-			.macs_fd = call.fds.fd[7],
-			.hits_fd = call.fds.fd[8],
-		},
 	};
+	memcpy(prog->steer.fd, &call.fds.fd[OPENER_STEER_FDS], sizeof(prog->steer.fd));
 	take_description(&call, prog);
 	return 0;
 }

@@ -221,23 +221,15 @@ static int serve_attach(struct serving *serving)
 	if (err)
 		return err;
 	/* As opener_attach() takes them. */
-	if (opts.xskmap)
+	if (opts.xskmap) {
 		serving->fds = (struct opener_fds){ { prog.xsks_fd }, 1 };
-	else
+	} else {
 		serving->fds = (struct opener_fds){
-			{
-				prog.link_fd,
-				prog.xsks_fd,
-				prog.count_fd,
-				prog.prog_fd,
-				prog.steer.policy_fd,
-				prog.steer.own_fd,
-				prog.steer.rules_fd,
-				prog.steer.macs_fd,
-				prog.steer.hits_fd,
-			},
-			4 + STEER_MAPS,
+			{ prog.link_fd, prog.xsks_fd, prog.count_fd, prog.prog_fd },
+			OPENER_STEER_FDS + STEER_MAPS,
 		};
+		memcpy(&serving->fds.fd[OPENER_STEER_FDS], prog.steer.fd, sizeof(prog.steer.fd));
+	}
 	serving->answer.prog.id = prog.id;
 	serving->answer.prog.native = prog.native;
 	memcpy(serving->answer.prog.name, prog.name, sizeof(prog.name));

@@ -11,8 +11,9 @@
 #include "xdp/netdev.h"
 #include "xdp/prog.h"
 
-#define OPENER_FDS_MAX	 (4 + STEER_MAPS) /* attach's */
-#define OPENER_TEXT_SIZE 1024		  /* log.h cuts there too */
+#define OPENER_STEER_FDS 4 /* of attach's: where those of the policy's maps begin */
+#define OPENER_FDS_MAX	 (OPENER_STEER_FDS + STEER_MAPS)
+#define OPENER_TEXT_SIZE 1024 /* log.h cuts there too */
 
 enum opener_op {
 	OPENER_CHECK,

@@ -289,11 +289,11 @@ static int keep_fds(struct prog *prog, const struct millrace_bpf *skeleton)
 	} maps[] = {
 		{ &prog->xsks_fd, skeleton->maps.millrace_xsks },
 		{ &prog->count_fd, skeleton->maps.millrace_count },
-		{ &prog->steer.policy_fd, skeleton->maps.millrace_policy },
-		{ &prog->steer.own_fd, skeleton->maps.millrace_own },
-		{ &prog->steer.rules_fd, skeleton->maps.millrace_rules },
-		{ &prog->steer.macs_fd, skeleton->maps.millrace_macs },
-		{ &prog->steer.hits_fd, skeleton->maps.millrace_hits },
+		{ &prog->steer.fd[STEER_POLICY], skeleton->maps.millrace_policy },
+		{ &prog->steer.fd[STEER_OWN], skeleton->maps.millrace_own },
+		{ &prog->steer.fd[STEER_RULES], skeleton->maps.millrace_rules },
+		{ &prog->steer.fd[STEER_MACS], skeleton->maps.millrace_macs },
+		{ &prog->steer.fd[STEER_HITS], skeleton->maps.millrace_hits },
 	};
 	struct bpf_prog_info info = { 0 };
 	__u32 len = sizeof(info);
@@ -328,7 +328,7 @@ int prog_open(struct prog *prog, const struct prog_opts *opts)
 	struct millrace_bpf *skeleton;
 	int err;
 
-	*prog = (struct prog){ .link_fd = -1, .prog_fd = -1, .xsks_fd = -1, .count_fd = -1 };
+	*prog = (struct prog){ 0 };
 	libbpf_set_print(libbpf_print);
 	libbpf_reason[0] = '\0';
 	skeleton = millrace_bpf__open();
@@ -465,21 +465,20 @@ void prog_detach(struct prog *prog)
 	prog->link_fd = -1;
 }
 
+static void close_fd(int fd)
+{
+	if (fd > 0)
+		close(fd);
+}
+
 void prog_close(struct prog *prog)
 {
-	const int maps[] = {
-		prog->xsks_fd,	     prog->count_fd,	   prog->steer.policy_fd,
-		prog->steer.own_fd,  prog->steer.rules_fd, prog->steer.macs_fd,
-		prog->steer.hits_fd,
-	};
-
 	prog_detach(prog);
-	for (size_t i = 0; i < sizeof(maps) / sizeof(maps[0]); i++) {
-		if (maps[i] > 0)
-			close(maps[i]);
-	}
-	if (prog->prog_fd > 0)
-		close(prog->prog_fd);
+	close_fd(prog->prog_fd);
+	close_fd(prog->xsks_fd);
+	close_fd(prog->count_fd);
+	for (int i = 0; i < STEER_MAPS; i++)
+		close_fd(prog->steer.fd[i]);
 	free(prog->filled);
-	*prog = (struct prog){ .link_fd = -1, .prog_fd = -1, .xsks_fd = -1, .count_fd = -1 };
+	*prog = (struct prog){ 0 };
 }

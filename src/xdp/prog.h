@@ -16,7 +16,7 @@ enum prog_attach {
 #define PROG_NAME_SIZE 16 /* BPF_OBJ_NAME_LEN */
 #define PROG_TAG_BYTES 8  /* BPF_TAG_SIZE */
 
-/* All fds are owned; 0 or -1: none. */
+/* All fds are owned; 0 or less: none. */
 struct prog {
 	int link_fd;  /* the kernel detaches the program when the last holder of this is gone */
 	int prog_fd;  /* the program itself, to attach it once more */

@@ -29,12 +29,6 @@ struct steer {
 	unsigned cpus;
 };
 
-static int copy_fd(int fd, int *copy)
-{
-	*copy = fcntl(fd, F_DUPFD_CLOEXEC, 3);
-	return *copy < 0 ? -errno : 0;
-}
-
 int steer_new(struct steer **result, const struct steer_maps *maps)
 {
 	struct steer *steer = calloc(1, sizeof(*steer));
@@ -42,15 +36,11 @@ int steer_new(struct steer **result, const struct steer_maps *maps)
 
 	if (!steer)
 		return -ENOMEM;
-	err = cpus < 0 ? cpus : copy_fd(maps->policy_fd, &steer->maps.policy_fd);
-	if (!err)
-		err = copy_fd(maps->own_fd, &steer->maps.own_fd);
-	if (!err)
-		err = copy_fd(maps->rules_fd, &steer->maps.rules_fd);
-	if (!err)
-		err = copy_fd(maps->macs_fd, &steer->maps.macs_fd);
-	if (!err)
-		err = copy_fd(maps->hits_fd, &steer->maps.hits_fd);
+	err = cpus < 0 ? cpus : 0;
+	for (int i = 0; !err && i < STEER_MAPS; i++) {
+		steer->maps.fd[i] = fcntl(maps->fd[i], F_DUPFD_CLOEXEC, 3);
+		err = steer->maps.fd[i] < 0 ? -errno : 0;
+	}
 	if (!err) {
 		steer->cpus = (unsigned)cpus;
 		steer->per_cpu = calloc(steer->cpus, sizeof(*steer->per_cpu));
@@ -82,8 +72,9 @@ static int write_policy(struct steer *steer, uint32_t on)
 	uint32_t zero = 0;
 
 	steer->policy.on = on;
-	return bpf_map_update_elem(steer->maps.policy_fd, &zero, &steer->policy, BPF_ANY) ? -errno :
-											    0;
+	return bpf_map_update_elem(steer->maps.fd[STEER_POLICY], &zero, &steer->policy, BPF_ANY) ?
+		       -errno :
+		       0;
 }
 
 /* --- rules --- */
@@ -95,7 +86,7 @@ static int write_rule(const struct steer *steer, const struct steer_rule *rule,
 	struct millrace_mac_key mac = { .bits = rule->bits };
 	struct millrace_rule_key key = { .kind = rule->kind };
 	bool is_mac = rule->kind == MILLRACE_KIND_MAC;
-	int fd = is_mac ? steer->maps.macs_fd : steer->maps.rules_fd;
+	int fd = is_mac ? steer->maps.fd[STEER_MACS] : steer->maps.fd[STEER_RULES];
 	struct millrace_rule value = {
 		.verdict = rule->both ? MILLRACE_BOTH : MILLRACE_HOST,
 		.hits = hits ? *hits : 0,
@@ -139,7 +130,7 @@ static int take_hits(struct steer *steer, uint32_t *hits)
 	if (index == MILLRACE_HITS)
 		return -ENOSPC;
 	memset(steer->per_cpu, 0, steer->cpus * sizeof(*steer->per_cpu));
-	if (bpf_map_update_elem(steer->maps.hits_fd, &index, steer->per_cpu, BPF_ANY))
+	if (bpf_map_update_elem(steer->maps.fd[STEER_HITS], &index, steer->per_cpu, BPF_ANY))
 		return -errno;
 	steer->hits_used[index] = true;
 	*hits = index;
@@ -253,7 +244,7 @@ static int move_own(struct steer *steer, struct millrace_own_key *after, unsigne
 
 	for (unsigned i = 0; i < *count; i++) {
 		if (!has_own(steer->own, steer->owns, &after[i]) &&
-		    bpf_map_update_elem(steer->maps.own_fd, &after[i], &value, BPF_ANY))
+		    bpf_map_update_elem(steer->maps.fd[STEER_OWN], &after[i], &value, BPF_ANY))
 			err = -errno;
 		else
 			after[kept++] = after[i];
@@ -261,7 +252,7 @@ static int move_own(struct steer *steer, struct millrace_own_key *after, unsigne
 	*count = kept;
 	for (unsigned i = 0; i < steer->owns; i++) {
 		if (!has_own(after, kept, &steer->own[i]))
-			(void)bpf_map_delete_elem(steer->maps.own_fd, &steer->own[i]);
+			(void)bpf_map_delete_elem(steer->maps.fd[STEER_OWN], &steer->own[i]);
 	}
 	return err;
 }
@@ -298,7 +289,7 @@ static int read_hits(const struct steer *steer, uint32_t index, uint64_t *frames
 {
 	uint64_t sum = 0;
 
-	if (bpf_map_lookup_elem(steer->maps.hits_fd, &index, steer->per_cpu))
+	if (bpf_map_lookup_elem(steer->maps.fd[STEER_HITS], &index, steer->per_cpu))
 		return -errno;
 	for (unsigned i = 0; i < steer->cpus; i++)
 		sum += steer->per_cpu[i];
@@ -323,21 +314,14 @@ int steer_class_frames(const struct steer *steer, enum millrace_class class, uin
 	return read_hits(steer, class, frames);
 }
 
-static void close_fd(int fd)
-{
-	if (fd > 0)
-		close(fd);
-}
-
 void steer_free(struct steer *steer)
 {
 	if (!steer)
 		return;
-	close_fd(steer->maps.policy_fd);
-	close_fd(steer->maps.own_fd);
-	close_fd(steer->maps.rules_fd);
-	close_fd(steer->maps.macs_fd);
-	close_fd(steer->maps.hits_fd);
+	for (int i = 0; i < STEER_MAPS; i++) {
+		if (steer->maps.fd[i] > 0)
+			close(steer->maps.fd[i]);
+	}
 	free(steer->rule);
 	free(steer->own);
 	free(steer->per_cpu);

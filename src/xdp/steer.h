@@ -12,16 +12,20 @@
 
 #include "millrace_shared.h"
 
-/* Owned by the struct prog; 0 or -1: none. */
-struct steer_maps {
-	int policy_fd;
-	int own_fd;
-	int rules_fd;
-	int macs_fd;
-	int hits_fd;
+/* The program's maps that hold a policy, as bpf/maps.h has them. */
+enum steer_map {
+	STEER_POLICY,
+	STEER_OWN,
+	STEER_RULES,
+	STEER_MACS,
+	STEER_HITS,
+	STEER_MAPS,
 };
 
-#define STEER_MAPS 5 /* fds in it */
+/* Owned by the struct prog; 0 or less: none. */
+struct steer_maps {
+	int fd[STEER_MAPS];
+};
 
 struct steer_rule {
 	enum millrace_kind kind;

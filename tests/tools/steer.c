@@ -94,11 +94,13 @@ static void open_all(void)
 	    bpf_map_update_elem(bpf_map__fd(bare->maps.bare_xsks), &zero, &fd, BPF_ANY))
 		die("slot");
 	maps = (struct steer_maps){
-		.policy_fd = bpf_map__fd(skeleton->maps.millrace_policy),
-		.own_fd = bpf_map__fd(skeleton->maps.millrace_own),
-		.rules_fd = bpf_map__fd(skeleton->maps.millrace_rules),
-		.macs_fd = bpf_map__fd(skeleton->maps.millrace_macs),
-		.hits_fd = bpf_map__fd(skeleton->maps.millrace_hits),
+		.fd = {
+			[STEER_POLICY] = bpf_map__fd(skeleton->maps.millrace_policy),
+			[STEER_OWN] = bpf_map__fd(skeleton->maps.millrace_own),
+			[STEER_RULES] = bpf_map__fd(skeleton->maps.millrace_rules),
+			[STEER_MACS] = bpf_map__fd(skeleton->maps.millrace_macs),
+			[STEER_HITS] = bpf_map__fd(skeleton->maps.millrace_hits),
+		},
 	};
 	if (steer_new(&port.steer, &maps))
 		die("policy");
