@@ -621,12 +621,19 @@ int forwarder_close_lanes(struct forwarder *forwarder)
 	return -EUCLEAN;
 }
 
-void forwarder_close_port(struct port *port)
+void forwarder_release_device(struct port *port)
 {
 	steering_close(port);
 	prog_close(&port->prog);
 	if (port->promiscuous_fd > 0)
 		close(port->promiscuous_fd);
+	port->promiscuous_fd = 0;
+	port->promiscuous = port->served = false;
+}
+
+void forwarder_close_port(struct port *port)
+{
+	forwarder_release_device(port);
 	*port = (struct port){ 0 };
 }
 

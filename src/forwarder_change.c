@@ -3,7 +3,6 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/log.h"
@@ -383,12 +382,7 @@ uint32_t forwarder_lose_port(struct forwarder *forwarder, unsigned number)
 		port->past.seen += counts.seen;
 		port->past.passed += counts.passed;
 	}
-	steering_close(port);
-	prog_close(&port->prog);
-	if (port->promiscuous_fd > 0)
-		close(port->promiscuous_fd);
-	port->promiscuous_fd = 0;
-	port->promiscuous = port->served = false;
+	forwarder_release_device(port);
 	opener_port_restore(port->netdev.ifindex);
 	/* The next plan has it awaited as well, so this one had better say the same. */
 	planned->present = planned->served = false;

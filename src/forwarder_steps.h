@@ -24,7 +24,11 @@ void forwarder_announce(const struct forwarder *forwarder, unsigned worker, unsi
 void forwarder_tell_lane(const struct forwarder *forwarder, unsigned worker, unsigned port,
 			 const struct queue *queue);
 
-/* What is left of a port without sockets. A zeroed one is fine. */
+/* Lets go of what a port without sockets has on its device; it may get another one. A zeroed one is fine, as
+ * for the next. */
+void forwarder_release_device(struct port *port);
+
+/* What is left of a port without sockets. */
 void forwarder_close_port(struct port *port);
 
 /* Frees a set of parameters and those before it. */

@@ -42,6 +42,11 @@ static int attach_again(struct port *port, char *rival)
 	return err;
 }
 
+static const char *what_happened(enum prog_fate fate)
+{
+	return fate == PROG_REPLACED ? "replaced by another one" : "taken off the interface";
+}
+
 /* The first look that finds it lost. */
 static void note_loss(struct port *port, enum prog_fate fate, uint64_t now_ns)
 {
@@ -127,9 +132,7 @@ static void mend(struct port *port, enum prog_fate fate, uint64_t now_ns)
 		log_warning(
 			"%s: program lost: our XDP program was %s, and is attached again; `bpftool net` and "
 			"`bpftool link` show what else is there, on-program-lost = exit would end here",
-			port->netdev.name,
-			fate == PROG_REPLACED ? "replaced by another one" :
-						"taken off the interface");
+			port->netdev.name, what_happened(fate));
 	back(port, now_ns);
 }
 
@@ -185,8 +188,7 @@ static void look_at(struct port *port, struct look *look)
 		return;
 	}
 	log_error("%s: program lost: our XDP program was %s; ending, for on-program-lost is exit",
-		  port->netdev.name,
-		  fate == PROG_REPLACED ? "replaced by another one" : "taken off the interface");
+		  port->netdev.name, what_happened(fate));
 	look->ends = true;
 }
 
