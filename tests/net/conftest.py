@@ -11,6 +11,8 @@ import pytest  # noqa: E402  (no bytecode beside the sources, so the flag comes 
 
 import daemon as daemon_module  # noqa: E402
 import flood as flood_module  # noqa: E402
+from appliance import File  # noqa: E402
+from control import Folder  # noqa: E402
 from daemon import ATTACH_FLAG, MILLRACED, WAITING_FLAG, Daemon  # noqa: E402
 from holder import Holder  # noqa: E402
 from lab import Rig1, Rig2, Task, run  # noqa: E402
@@ -87,6 +89,12 @@ def tap(closing):
     def make(namespace, ifname):
         return closing(Wire(namespace, ifname))
     return make
+
+
+@pytest.fixture
+def file(tmp_path, closing):
+    """A configuration file, with a control socket."""
+    return File(tmp_path / "millrace.conf", closing(Folder()).socket)
 
 
 @pytest.fixture

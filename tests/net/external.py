@@ -1,10 +1,10 @@
 """The example program of configs/external-xdp.bpf.c as an operator would load it, in a bpffs of its own."""
 
-import ctypes
 import os
 import pathlib
 
 from lab import run
+from xsk import Xskmap
 
 SOURCE = pathlib.Path(__file__).resolve().parents[2] / "configs/external-xdp.bpf.c"
 MODE_WORD = {"native": "xdpdrv", "skb": "xdpgeneric"}
@@ -67,29 +67,8 @@ def slot_is_free(xskmap, key, fd):
 
     The kernel does not tell what is in an XSKMAP, but it refuses a second one.
     """
-    libbpf = ctypes.CDLL("libbpf.so.1", use_errno=True)
-    map_fd = libbpf.bpf_obj_get(str(xskmap).encode())
-    if map_fd < 0:
-        raise OSError(ctypes.get_errno(), str(xskmap))
-    number = ctypes.c_uint32(key)
-    try:
-        if libbpf.bpf_map_update_elem(map_fd, ctypes.byref(number),
-                                      ctypes.byref(ctypes.c_uint32(fd)),
-                                      ctypes.c_uint64(BPF_NOEXIST)) < 0:
+    with Xskmap(xskmap) as slots:
+        if not slots.put(key, fd, BPF_NOEXIST):
             return False
-        libbpf.bpf_map_delete_elem(map_fd, ctypes.byref(number))
+        slots.empty(key)
         return True
-    finally:
-        os.close(map_fd)
-
-
-def put(xskmap, key, fd):
-    """Somebody else's socket into a slot."""
-    libbpf = ctypes.CDLL("libbpf.so.1", use_errno=True)
-    map_fd = libbpf.bpf_obj_get(str(xskmap).encode())
-    try:
-        if libbpf.bpf_map_update_elem(map_fd, ctypes.byref(ctypes.c_uint32(key)),
-                                      ctypes.byref(ctypes.c_uint32(fd)), ctypes.c_uint64(0)) < 0:
-            raise OSError(ctypes.get_errno(), f"{xskmap}, key {key}")
-    finally:
-        os.close(map_fd)

@@ -12,8 +12,8 @@ import time
 
 import frames
 import pytest
-from appliance import File, devices_of, forward, forwards_of, port
-from control import Folder, millracectl
+from appliance import devices_of, forward, forwards_of, port
+from control import millracectl
 from daemon import MILLRACED, READY, check_final, explained, program, total
 from lab import SLOWNESS, wait_until
 from test_handover import drops, handed, narrow
@@ -23,11 +23,6 @@ from wire import exchange
 from xsk import Borrowed, put_into_xskmap
 
 LONG_NAME = "uplink-long-name-over-15-chars"
-
-
-@pytest.fixture
-def file(tmp_path, closing):
-    return File(tmp_path / "millrace.conf", closing(Folder()).socket)
 
 
 @pytest.fixture

@@ -8,10 +8,10 @@ import pytest
 from appliance import File, forward, port
 from control import result
 from daemon import total
-from external import Bpffs, External, compiled, put, slot_is_free
+from external import Bpffs, External, compiled, slot_is_free
 from lab import SLOWNESS, run, wait_until
 from wire import exchange
-from xsk import Squatter
+from xsk import Squatter, put_into_xskmap
 
 ARP_FRAME = frames.ethernet(b"\xff" * 6, frames.ALICE, 0x0806, bytes(28), frames.MIN_SIZE)
 
@@ -57,7 +57,7 @@ def test_frames_come_by_the_example_program(rig1, tap, millraced, closing, bpffs
     theirs = External(bpffs, "theirs", example)
     program = theirs.attach(rig.dut, "d0", attach)
     other = closing(Squatter(rig.dut, "d0", 1))
-    put(theirs.xskmap, 1, other.fd)
+    put_into_xskmap(theirs.xskmap, 1, other.fd)
     pins = bpffs.entries()
     daemon = millraced(rig.dut, "-l", "-i", "d0", *flags(theirs.xskmap))
     assert {one["attach"] for one in daemon.bound.values()} == {attach}
@@ -85,7 +85,7 @@ def test_socket_of_another_process_in_the_slot_stays(rig1, millraced, closing, b
     theirs = External(bpffs, "theirs", example)
     theirs.attach(rig.dut, "d0", "native")
     other, probe = closing(Squatter(rig.dut, "d0", 1)), closing(Squatter(rig.dut, "d0", 0))
-    put(theirs.xskmap, 0, other.fd)
+    put_into_xskmap(theirs.xskmap, 0, other.fd)
     probe.close()
     time.sleep(0.2)
     message = millraced(rig.dut, "-i", "d0", *flags(theirs.xskmap), ready=False).fails(1)

@@ -15,8 +15,8 @@ import time
 
 import frames
 import pytest
-from appliance import File, forward, port
-from control import Folder, millracectl
+from appliance import forward, port
+from control import millracectl
 from daemon import program, stopped, total
 from lab import SANITIZED, SLOWNESS, Namespace, wait_until
 from test_links import Received
@@ -25,11 +25,6 @@ from wire import Taker, exchange
 RATE = 2000
 RESUME = 1.0 * SLOWNESS
 FAR = {"d0": "g0", "d1": "s0", "d2": "g2"}
-
-
-@pytest.fixture
-def file(tmp_path, closing):
-    return File(tmp_path / "millrace.conf", closing(Folder()).socket)
 
 
 @pytest.fixture

@@ -15,8 +15,8 @@ import time
 
 import frames
 import pytest
-from appliance import File, devices_of, forward, forwards_of, port, unharmed
-from control import Client, Folder, code
+from appliance import devices_of, forward, forwards_of, port, unharmed
+from control import Client, code
 from daemon import program, total
 from lab import SANITIZED, SLOWNESS, wait_until
 from test_opener import OFF, ON, children, helper_of, offloads
@@ -26,11 +26,6 @@ from xsk import Squatter
 
 RATE = 3000
 STAYS = "the configuration is not taken over; what ran before goes on"
-
-
-@pytest.fixture
-def file(tmp_path, closing):
-    return File(tmp_path / "millrace.conf", closing(Folder()).socket)
 
 
 @pytest.fixture

@@ -10,8 +10,8 @@ import time
 
 import frames
 import pytest
-from appliance import File, forward, port
-from control import Folder, millracectl
+from appliance import forward, port
+from control import millracectl
 from daemon import total
 from lab import SLOWNESS, wait_until
 from test_opener import helper_of
@@ -22,11 +22,6 @@ GEN, SINK, HOST, NEW, PORT = "10.77.0.1", "10.77.0.2", "10.77.0.3", "10.77.0.4",
 GEN6, SINK6, HOST6 = "fd77::1", "fd77::2", "fd77::3"
 LLDP = 0x88CC
 SOON = 1.0 * SLOWNESS
-
-
-@pytest.fixture
-def file(tmp_path, closing):
-    return File(tmp_path / "millrace.conf", closing(Folder()).socket)
 
 
 @pytest.fixture

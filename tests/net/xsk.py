@@ -83,15 +83,36 @@ def _is_af_xdp(fd):
         return one.getsockopt(socket.SOL_SOCKET, socket.SO_DOMAIN) == AF_XDP
 
 
-def put_into_xskmap(map_id, key, fd):
-    """What `bpftool map update` would do, if it could name a socket."""
-    libbpf = ctypes.CDLL("libbpf.so.1", use_errno=True)
-    map_fd = libbpf.bpf_map_get_fd_by_id(map_id)
-    if map_fd < 0:
-        raise OSError(ctypes.get_errno(), f"map {map_id}")
-    try:
-        if libbpf.bpf_map_update_elem(map_fd, ctypes.byref(ctypes.c_uint32(key)),
-                                      ctypes.byref(ctypes.c_uint32(fd)), ctypes.c_uint64(0)) < 0:
-            raise OSError(ctypes.get_errno(), f"map {map_id}, key {key}")
-    finally:
-        os.close(map_fd)
+class Xskmap:
+    """An XSKMAP, by its number or by where it is pinned: what bpftool could do, if it could name a socket."""
+
+    def __init__(self, where):
+        self._libbpf = ctypes.CDLL("libbpf.so.1", use_errno=True)
+        if isinstance(where, int):
+            self._fd = self._libbpf.bpf_map_get_fd_by_id(where)
+        else:
+            self._fd = self._libbpf.bpf_obj_get(str(where).encode())
+        if self._fd < 0:
+            raise OSError(ctypes.get_errno(), f"map {where}")
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        os.close(self._fd)
+
+    def put(self, key, fd, flags=0):
+        """Put a socket into a slot; whether the kernel takes it."""
+        return self._libbpf.bpf_map_update_elem(
+            self._fd, ctypes.byref(ctypes.c_uint32(key)), ctypes.byref(ctypes.c_uint32(fd)),
+            ctypes.c_uint64(flags)) == 0
+
+    def empty(self, key):
+        self._libbpf.bpf_map_delete_elem(self._fd, ctypes.byref(ctypes.c_uint32(key)))
+
+
+def put_into_xskmap(where, key, fd):
+    """Somebody else's socket into a slot."""
+    with Xskmap(where) as slots:
+        if not slots.put(key, fd):
+            raise OSError(ctypes.get_errno(), f"map {where}, key {key}")

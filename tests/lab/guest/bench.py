@@ -11,6 +11,7 @@ import contextlib
 import pathlib
 import re
 
+import appliance
 import kmod
 from control import Folder
 from daemon import Daemon, program, total
@@ -92,9 +93,10 @@ class Bench(Rig):
         finally:
             self.dut.ip("link", "del", near)
 
-    def folder(self):
-        """A folder for a configuration file and a control socket."""
-        return self.keep(Folder())
+    def file(self):
+        """A configuration file, with a control socket."""
+        folder = self.keep(Folder())
+        return appliance.File(folder.path / "conf", folder.socket)
 
     def daemon(self, *flags, **options):
         """A daemon as it starts; ended with the scenario at the latest."""

@@ -78,8 +78,7 @@ def check_status(daemon, sock):
 def check(bench, other, driver, near, far):
     """d0, which may have zero-copy, patched with `other`, whose driver has none."""
     ports, expected = ("d0", other), "zero-copy" if "d0" in bench.zero_copy_ports else "copy"
-    folder = bench.folder()
-    conf = appliance.File(folder.path / "conf", folder.socket)
+    conf = bench.file()
     must = {"zero_copy": "require"} if expected == "zero-copy" else {}
     # Small rings the second time: their frames go round several times.
     for wait, keys in (("poll", {}), ("spin", {"ring_size": 64})):

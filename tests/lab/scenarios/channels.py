@@ -23,8 +23,7 @@ def run(bench):
     sent = [frames.numbered(n, 60 + n % 1400) for n in range(300)]
     most = bench.queues_of("d0")
     assert most > 1, f"{most} queue pair of d0 with two CPUs"
-    folder = bench.folder()
-    conf = appliance.File(folder.path / "conf", folder.socket)
+    conf = bench.file()
     text = (appliance.port("a", "d0"), appliance.port("b", "d1"),
             appliance.forward("main", "patch", "a b"))
     path = conf.write(*text)

@@ -39,8 +39,7 @@ def check(got, sent):
 
 def run(bench):
     near, far = bench.tap("g0"), bench.tap("s0")
-    folder = bench.folder()
-    conf = appliance.File(folder.path / "conf", folder.socket)
+    conf = bench.file()
     path = conf.write(appliance.port("a", "d0", zero_copy="require"),
                       appliance.port("b", "d1", zero_copy="require"),
                       appliance.forward("main", "patch", "a b"))

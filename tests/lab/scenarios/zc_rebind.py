@@ -20,8 +20,7 @@ def port_of(conf, name):
 
 def run(bench):
     near, far = bench.tap("g0"), bench.tap("s0")
-    folder = bench.folder()
-    conf = appliance.File(folder.path / "conf", folder.socket)
+    conf = bench.file()
     path = conf.write(appliance.port("d0", "d0", zero_copy="require"),
                       appliance.port("d1", "d1", zero_copy="require"),
                       appliance.forward("main", "patch", "d0 d1"))
