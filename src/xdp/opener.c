@@ -407,6 +407,17 @@ int opener_promiscuous(const char *ifname, int ifindex)
 	return err ? err : call.fds.fd[0];
 }
 
+int opener_packet(const char *ifname, int ifindex, const struct steer_maps *maps)
+{
+	struct call call = call_of(OPENER_PACKET, ifname, ifindex);
+	int err;
+
+	call.given.count = STEER_MAPS;
+	memcpy(call.given.fd, maps->fd, sizeof(maps->fd));
+	err = ask(&call, 1);
+	return err ? err : call.fds.fd[0];
+}
+
 /* Remembers what the helper has changed on a device, to be told should it die. */
 static struct change *change_of(int ifindex)
 {

@@ -96,6 +96,10 @@ int opener_realtime(pid_t tid, unsigned priority);
 /* Turns on promiscuous mode for as long as the returned fd, which the caller owns, is open. */
 int opener_promiscuous(const char *ifname, int ifindex);
 
+/* Makes a packet socket for copies, of a port with this policy. Returns the fd, which the caller owns, or
+ * -errno after a message; it is packet_open()'s. */
+int opener_packet(const char *ifname, int ifindex, const struct steer_maps *maps);
+
 /*
  * Makes the device leave VLAN tags in the frames that it receives, which lasts until
  * opener_port_restore(), opener_stop() or this process's death. Returns 0, also if it did so before, in

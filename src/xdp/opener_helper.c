@@ -18,6 +18,7 @@
 #include "xdp/offload.h"
 #include "xdp/opener_acts.h"
 #include "xdp/opener_proto.h"
+#include "xdp/packet.h"
 #include "xdp/uapi.h"
 
 /* The socket to the client in this process; what is above it is closed. */
@@ -317,6 +318,19 @@ static int serve_promiscuous(struct serving *serving)
 	return 0;
 }
 
+static int serve_packet(struct serving *serving)
+{
+	struct steer_maps maps;
+	int fd;
+
+	memcpy(maps.fd, serving->given->fd, sizeof(maps.fd));
+	fd = packet_open(serving->ifname, serving->request->ifindex, &maps);
+	if (fd < 0)
+		return fd;
+	serving->fds = (struct opener_fds){ { fd }, 1 };
+	return 0;
+}
+
 static int serve_vlan_offload(struct serving *serving)
 {
 	struct change *change = change_new(serving->helper, serving->request->ifindex);
@@ -367,6 +381,8 @@ static const struct {
 	[OPENER_BUSY_POLL] = { serve_busy_poll, .fds_min = 1, .fds_max = 1, .device = true },
 	[OPENER_REALTIME] = { serve_realtime },
 	[OPENER_PROMISCUOUS] = { serve_promiscuous, .device = true },
+	[OPENER_PACKET] = { serve_packet, .fds_min = STEER_MAPS, .fds_max = STEER_MAPS,
+			    .device = true },
 	[OPENER_VLAN_OFFLOAD] = { serve_vlan_offload, .device = true },
 	/* Only what was changed before, of a device that the configuration may name no more. */
 	[OPENER_PORT_RESTORE] = { serve_port_restore },
