@@ -15,6 +15,7 @@
 #include "confirm.h"
 #include "fleet.h"
 #include "links.h"
+#include "mirror.h"
 #include "monitor.h"
 #include "operators.h"
 #include "planner.h"
@@ -31,6 +32,7 @@ struct daemon {
 	struct monitor monitor;
 	struct operators operators;
 	struct confirm confirm;
+	struct mirrors mirrors;
 	struct opener_opts opener_opts;
 	struct links links;
 	struct steering_watch steering;
@@ -194,6 +196,12 @@ static int run(struct daemon *daemon)
 	err = fleet_start(&daemon->fleet);
 	if (err)
 		return err;
+	err = mirrors_start(&daemon->mirrors, &daemon->fleet, daemon->loop);
+	if (err) {
+		log_error("what the host and the wire both need cannot be copied: " ERR_FORMAT,
+			  ERR_ARGS(err));
+		return err;
+	}
 	log_info("forwarding");
 	monitor_start(&daemon->monitor);
 	err = links_start(&daemon->links, &daemon->fleet, daemon->loop);
@@ -363,6 +371,7 @@ static int open_all(struct daemon *daemon)
 static void close_all(struct daemon *daemon)
 {
 	operators_close(&daemon->operators);
+	mirrors_close(&daemon->mirrors);
 	fleet_stop(&daemon->fleet);
 	if (fleet_close_lanes(&daemon->fleet))
 		daemon->status = 1;
@@ -404,6 +413,7 @@ int daemon_run(struct conf *conf, const struct daemon_file *file)
 	daemon->links.ports_wait = file;
 	daemon->operators.reload = reload;
 	daemon->operators.daemon = daemon;
+	daemon->operators.mirrors = &daemon->mirrors;
 	daemon->operators.confirm = &daemon->confirm;
 	daemon->confirm.expired = on_unconfirmed;
 	daemon->confirm.context = daemon;

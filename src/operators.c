@@ -72,7 +72,10 @@ static void describe_next(const struct port *port, void *context)
 {
 	struct operators *operators = context;
 
-	describe_port(port, &operators->port[operators->report->ports++]);
+	struct report_port *report = &operators->port[operators->report->ports++];
+
+	describe_port(port, report);
+	report->copies = mirrors_counts(operators->mirrors, port, &report->copy);
 }
 
 static const struct report *collect(void *context)

@@ -8,6 +8,7 @@
 #include "ctl/server.h"
 #include "daemon.h"
 #include "fleet.h"
+#include "mirror.h"
 #include "monitor.h"
 
 struct operators {
@@ -20,6 +21,7 @@ struct operators {
 	/* Reads the configuration again. The daemon's; set before operators_open(). */
 	int (*reload)(void *daemon);
 	void *daemon;
+	struct mirrors *mirrors; /* likewise */
 	struct confirm *confirm; /* the daemon's; set before operators_open() */
 	uint64_t generation;	 /* reloads that succeeded */
 	uint64_t reloaded_ns;	 /* when the last one was tried; 0: never */

@@ -57,6 +57,16 @@ static void set_state(json_t *object, const struct report_port *port)
 	json_object_set_new(object, "history", history_json(port));
 }
 
+static json_t *copies_json(const struct report_copies *copies)
+{
+	json_t *object = json_object();
+
+	json_object_set_new(object, "copied", json_count(copies->copied));
+	json_object_set_new(object, "dropped", json_count(copies->dropped));
+	json_object_set_new(object, "failed", json_count(copies->failed));
+	return object;
+}
+
 static json_t *port_json(const struct report_port *port)
 {
 	json_t *object = json_object();
@@ -75,6 +85,8 @@ static json_t *port_json(const struct report_port *port)
 					   json_null());
 	json_object_set_new(object, "program", port->served ? program_json(port) : json_null());
 	json_object_set_new(object, "promiscuous", json_boolean(port->promiscuous));
+	json_object_set_new(object, "copies",
+			    port->copies ? copies_json(&port->copy) : json_null());
 	return object;
 }
 
@@ -268,6 +280,27 @@ static json_t *totals_json(json_t *sockets)
 	return sums;
 }
 
+/* Of the ports that may have such frames. */
+static json_t *all_copies_json(const struct report *report)
+{
+	json_t *all = json_array();
+
+	for (unsigned i = 0; i < report->ports; i++) {
+		const struct report_port *port = &report->port[i];
+		json_t *object, *counts;
+
+		if (!port->copies)
+			continue;
+		object = json_object();
+		counts = copies_json(&port->copy);
+		json_object_set_new(object, "port", json_text(port->port));
+		json_object_update(object, counts);
+		json_decref(counts);
+		json_array_append_new(all, object);
+	}
+	return all;
+}
+
 json_t *answer_stats_json(const struct report *report)
 {
 	json_t *root = json_object(), *sockets = json_array(), *programs = json_array();
@@ -281,6 +314,7 @@ json_t *answer_stats_json(const struct report *report)
 	json_object_set_new(root, "totals", totals_json(sockets));
 	json_object_set_new(root, "sockets", sockets);
 	json_object_set_new(root, "programs", programs);
+	json_object_set_new(root, "copies", all_copies_json(report));
 	json_object_set_new(root, "workers", workers_json(report));
 	if (report->irq)
 		json_object_set_new(root, "irqs", json_count(report->irqs));

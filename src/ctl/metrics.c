@@ -330,6 +330,61 @@ static const struct {
 	  changes_of },
 };
 
+static uint64_t copied_of(const struct report_copies *copies)
+{
+	return copies->copied;
+}
+
+static uint64_t copies_dropped_of(const struct report_copies *copies)
+{
+	return copies->dropped;
+}
+
+static uint64_t copies_failed_of(const struct report_copies *copies)
+{
+	return copies->failed;
+}
+
+static const struct {
+	struct family family;
+	uint64_t (*value)(const struct report_copies *copies);
+} copy_families[] = {
+	{ { "millrace_copied_packets", "", "Frames given to the host, and sent on as copies.",
+	    false },
+	  copied_of },
+	{ { "millrace_copies_dropped_packets", "", "Given to the host alone: too many came.",
+	    false },
+	  copies_dropped_of },
+	{ { "millrace_copies_failed_packets", "", "Given to the host alone: not sent.", false },
+	  copies_failed_of },
+};
+
+static void print_port_name(FILE *out, const struct family *family, const struct report_port *port)
+{
+	print_name(out, family);
+	fputc('{', out);
+	print_label(out, "port", port->port);
+	fputc(',', out);
+	print_label(out, "device", port->device);
+	fputs("} ", out);
+}
+
+/* Of the ports that may have such frames. */
+static void print_copies(FILE *out, const struct report *report)
+{
+	for (size_t i = 0; i < sizeof(copy_families) / sizeof(copy_families[0]); i++) {
+		print_family(out, &copy_families[i].family);
+		for (unsigned j = 0; j < report->ports; j++) {
+			const struct report_port *port = &report->port[j];
+
+			if (!port->copies)
+				continue;
+			print_port_name(out, &copy_families[i].family, port);
+			fprintf(out, "%" PRIu64 "\n", copy_families[i].value(&port->copy));
+		}
+	}
+}
+
 static void print_ports(FILE *out, const struct report *report)
 {
 	for (size_t i = 0; i < sizeof(port_families) / sizeof(port_families[0]); i++) {
@@ -337,12 +392,8 @@ static void print_ports(FILE *out, const struct report *report)
 		for (unsigned j = 0; j < report->ports; j++) {
 			const struct report_port *port = &report->port[j];
 
-			print_name(out, &port_families[i].family);
-			fputc('{', out);
-			print_label(out, "port", port->port);
-			fputc(',', out);
-			print_label(out, "device", port->device);
-			fprintf(out, "} %" PRIu64 "\n", port_families[i].value(port));
+			print_port_name(out, &port_families[i].family, port);
+			fprintf(out, "%" PRIu64 "\n", port_families[i].value(port));
 		}
 	}
 }
@@ -412,6 +463,7 @@ char *metrics_text(const struct control_facts *facts, const struct report *repor
 	print_daemon(out, facts, report);
 	print_ports(out, report);
 	print_states(out, report);
+	print_copies(out, report);
 	print_programs(out, report);
 	for (size_t i = 0; i < sizeof(socket_families) / sizeof(socket_families[0]); i++)
 		print_socket_family(out, &socket_families[i], report);

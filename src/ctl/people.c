@@ -415,6 +415,31 @@ static int print_losses(FILE *out, const struct span *span)
 	return table_print(&table, out);
 }
 
+/* Of ports with frames that the host and the wire both needed. */
+static int print_copies(FILE *out, const json_t *result)
+{
+	struct table table;
+	json_t *port;
+	bool any = false;
+	size_t i;
+
+	table_init(&table, "PORT COPIED TOO-MANY NOT-SENT");
+	json_array_foreach(json_object_get(result, "copies"), i, port)
+	{
+		if (!count_of(port, "copied") && !count_of(port, "dropped") &&
+		    !count_of(port, "failed"))
+			continue;
+		any = true;
+		table_text(&table, text_of(port, "port"));
+		table_count(&table, count_of(port, "copied"));
+		table_count(&table, count_of(port, "dropped"));
+		table_count(&table, count_of(port, "failed"));
+	}
+	if (any)
+		fputc('\n', out);
+	return table_print(&table, out);
+}
+
 static void print_unexplained(FILE *out, const json_t *result)
 {
 	json_t *program;
@@ -442,6 +467,8 @@ static int print_stats(FILE *out, const json_t *result, const json_t *before)
 	err = print_traffic(out, &span);
 	if (!err)
 		err = print_losses(out, &span);
+	if (!err)
+		err = print_copies(out, result);
 	print_unexplained(out, result);
 	return err;
 }

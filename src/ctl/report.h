@@ -48,6 +48,13 @@ enum report_link {
 	REPORT_LINK_ABSENT, /* deleted, or moved to another network namespace */
 };
 
+/* Frames of a port that the host and the wire both needed. */
+struct report_copies {
+	uint64_t copied;  /* the host has them, and the other port sent them */
+	uint64_t dropped; /* the host alone has them: they came too fast */
+	uint64_t failed;  /* likewise: the other port could not send them */
+};
+
 /* What there is to know of a port beside its counts; only where somebody asked for it. */
 struct report_port {
 	const char *port;   /* its name in the configuration */
@@ -64,7 +71,9 @@ struct report_port {
 	bool promiscuous;	       /* by us; others may have their own reasons */
 	uint32_t prog_id;
 	const char *prog_name;
-	const uint8_t *prog_tag; /* PROG_TAG_BYTES */
+	const uint8_t *prog_tag;   /* PROG_TAG_BYTES */
+	bool copies;		   /* there may be such frames; */
+	struct report_copies copy; /* of them */
 };
 
 /* How a worker waits. */

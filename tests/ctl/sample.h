@@ -99,6 +99,8 @@ static inline void sample_init(struct sample *sample)
 			.prog_id = 100 + i,
 			.prog_name = "millrace",
 			.prog_tag = tag,
+			.copies = !i,
+			.copy = { 31, 32, 33 },
 		};
 	}
 	sample->report = (struct report){ .elapsed_ns = 2500000000ULL,

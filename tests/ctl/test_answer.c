@@ -194,7 +194,9 @@ static void status_is_to_the_character(void **state)
 		 "\"age_seconds\":3.0,\"state\":\"up\",\"reason\":\"\"}],\"mtu\":1500,"
 		 "\"driver\":\"veth\",\"rx_queues\":2,\"tx_queues\":4,\"attach\":\"native\","
 		 "\"program\":{\"id\":100,\"name\":\"millrace\",\"tag\":\"decae08c01455707\"},"
-		 "\"promiscuous\":true,\"queues\":[{\"queue\":0,\"forward\":\"main\",\"mode\":"
+		 "\"promiscuous\":true,"
+		 "\"copies\":{\"copied\":31,\"dropped\":32,\"failed\":33},"
+		 "\"queues\":[{\"queue\":0,\"forward\":\"main\",\"mode\":"
 		 "\"patch\",\"worker\":0,\"cpu\":4,\"zero_copy\":false,\"need_wakeup\":true,"
 		 "\"busy_poll\":\"off\",\"fill\":%llu,\"rx\":%llu,\"tx\":%llu,\"completion\":%llu,"
 		 "\"kernel\":%lld}]}],\"workers\":[{\"worker\":1,\"forward\":\"main\",\"mode\":"
@@ -327,6 +329,22 @@ static void totals_are_sums_over_the_sockets(void **state)
 	json_decref(stats);
 }
 
+static void copies_are_of_ports_that_may_have_some(void **state)
+{
+	json_t *stats = result_of("stats"), *status = result_of("status");
+	char *text =
+		json_dumps(json_object_get(stats, "copies"), JSON_COMPACT | JSON_PRESERVE_ORDER);
+
+	(void)state;
+	assert_string_equal(text, "[{\"port\":\"wan\",\"copied\":31,\"dropped\":32,"
+				  "\"failed\":33}]");
+	assert_true(json_is_null(
+		json_object_get(json_array_get(json_object_get(status, "ports"), 1), "copies")));
+	free(text);
+	json_decref(stats);
+	json_decref(status);
+}
+
 static void rules_are_those_of_the_daemon(void **state)
 {
 	json_t *result = result_of("rules"), *rule;
@@ -364,6 +382,7 @@ int main(void)
 				       fresh_sample),
 		cmocka_unit_test_setup(totals_are_sums_over_the_sockets, fresh_sample),
 		cmocka_unit_test_setup(rules_are_those_of_the_daemon, fresh_sample),
+		cmocka_unit_test_setup(copies_are_of_ports_that_may_have_some, fresh_sample),
 		cmocka_unit_test_setup(a_message_repeats_no_control_characters, fresh_sample),
 	};
 

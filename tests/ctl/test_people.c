@@ -278,6 +278,24 @@ static void the_others_are_a_line_or_what_came(void **state)
 		       "millraced 1.2, protocol 1\n");
 }
 
+static void copies_are_told_where_there_were_any(void **state)
+{
+	char *text =
+		printed(COMMAND_STATS,
+			"{\"copies\":[{\"port\":\"wan\",\"copied\":7,\"dropped\":8,\"failed\":9},"
+			"{\"port\":\"lan\",\"copied\":0,\"dropped\":0,\"failed\":0}]}",
+			NULL);
+
+	(void)state;
+	assert_non_null(strstr(text, "\nPORT  COPIED  TOO-MANY  NOT-SENT\n"
+				     "wan        7         8         9\n"));
+	assert_null(strstr(text, "lan"));
+	free(text);
+	text = printed(COMMAND_STATS, "{\"copies\":[{\"port\":\"lan\",\"copied\":0}]}", NULL);
+	assert_null(strstr(text, "COPIED"));
+	free(text);
+}
+
 /* The daemon may be of another version. */
 static void an_empty_result_is_no_harm(void **state)
 {
@@ -300,6 +318,7 @@ int main(void)
 		cmocka_unit_test(ports_that_were_not_always_up_have_a_history),
 		cmocka_unit_test(status_says_what_waits_for_an_operator),
 		cmocka_unit_test(the_others_are_a_line_or_what_came),
+		cmocka_unit_test(copies_are_told_where_there_were_any),
 		cmocka_unit_test(an_empty_result_is_no_harm),
 	};
 

@@ -25,12 +25,13 @@ REPORT_DOCUMENTED = (REPOSITORY / "docs/report-json.md").read_text()
 STATUS = {"state", "pid", "version", "uptime_seconds", "configuration", "generation",
           "last_reload", "confirm", "ports", "workers"}
 PORT = {"port", "device", "ifindex", "link", "state", "state_seconds", "reason", "history", "mtu",
-        "driver", "rx_queues", "tx_queues", "attach", "program", "promiscuous"}
+        "driver", "rx_queues", "tx_queues", "attach", "program", "promiscuous",
+        "copies"}
 QUEUE = {"queue", "forward", "mode", "worker", "cpu", "zero_copy", "need_wakeup", "busy_poll",
          "fill", "rx", "tx", "completion", "kernel"}
 WORKER = {"worker", "forward", "mode", "wait", "fresh", "sockets", "cpu", "total", "pool",
           "kernel", "lost", "reclaimed", "balance", "hand_over", "handed"}
-STATS = {"seconds", "current", "totals", "sockets", "programs", "workers"}
+STATS = {"seconds", "current", "totals", "sockets", "programs", "copies", "workers"}
 
 
 @pytest.fixture
