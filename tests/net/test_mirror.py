@@ -2,6 +2,8 @@
 others. The XDP program gives them to the host, and copies cross the patch: each once, unchanged, in
 order."""
 
+import os
+import signal
 import socket
 import struct
 import time
@@ -13,6 +15,7 @@ from control import millracectl, result
 from frames import ALICE, BROADCAST, IPV4
 from lab import SLOWNESS, wait_until
 from prometheus_client.openmetrics.parser import text_string_to_metric_families
+from test_opener import helper_of
 from wire import exchange
 
 IPV6, ICMPV6 = 0x86DD, 58
@@ -351,4 +354,34 @@ def test_a_device_that_comes_back_has_copies_again(rig, patch, tap, sock):
     exchange(gen, sink, sent, sent)
     assert host.frames(len(sent), 0.2) == sent
     assert settled(sock, 30) == {"copied": 30, "dropped": 0, "failed": 0}
+    daemon.stop()
+
+
+@pytest.mark.parametrize("attach", ["native"], indirect=True)
+def test_they_outlive_the_helper_process(rig, patch, tap, stream, file, sock, attach):
+    """Which opened their sockets, and is needed again only for new ones."""
+    gen, sink, host = tap(rig.gen, "g0"), tap(rig.sink, "s0"), tap(rig.dut, "d0")
+    daemon = patch()
+    running = stream(gen, arp, 500)
+    time.sleep(0.2)
+    os.kill(helper_of(daemon), signal.SIGKILL)
+    wait_until(lambda: "helper process" in daemon.stderr, 5 * SLOWNESS, "message")
+    time.sleep(0.2)
+    running.stop()
+    sent = [arp(number) for number in range(running.given)]
+    assert settled(sock, len(sent)) == {"copied": len(sent), "dropped": 0, "failed": 0}
+    assert sink.drain() == host.drain() == sent
+    # Parameters of what runs: the sockets stay.
+    file.take(*sections(attach, **{"pass": "default, both udp dport 9"}))
+    exchange(gen, sink, sent[:50], sent[:50])
+    assert host.frames(50, 0.2) == sent[:50]
+    # Given up, they cannot be had again, and the wire has what both need.
+    file.take(*sections(attach, **{"pass": "none"}))
+    file.take(*sections(attach))
+    assert copies(sock) is None and copies(sock, "lan") is None
+    for name in ("d0", "d1"):
+        assert len(daemon.warnings(f"{name}: frames that the host and the wire both need are "
+                                   "forwarded, and the host does not get them: EPIPE")) == 1
+    exchange(gen, sink, sent[:50], sent[:50])
+    nothing(host)
     daemon.stop()
