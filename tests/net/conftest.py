@@ -51,6 +51,14 @@ def pytest_sessionstart(session):
 
 
 @pytest.fixture
+def share(request):
+    """How often something is repeated that finds more the longer it runs: as said with --full, else
+    a fifth of it."""
+    full = request.config.getoption("--full")
+    return lambda times: times if full else times // 5
+
+
+@pytest.fixture
 def closing():
     """Register anything with a close(); closed in reverse order, every one even if one fails."""
     things, errors = [], []

@@ -24,13 +24,14 @@ def patch_flags():
 
 
 @pytest.mark.parametrize("moment", ["under load", "while starting"])
-def test_sigkill_at_random_moments_leaves_nothing(rig2, tap, stream, millraced, attach, moment):
-    """Field case 43, 25 times each: nothing attached, no promiscuity, the next start works."""
+def test_sigkill_at_random_moments_leaves_nothing(rig2, tap, stream, millraced, attach, moment,
+                                                  share):
+    """Field case 43, 25 times each in a full run: nothing attached, no promiscuity, the next start works."""
     rig = rig2()
     near, far = tap(rig.gen, "g0"), tap(rig.sink, "s0")
     load = stream(near, lambda seq: frames.numbered(seq), 5000)
     rng = random.Random(attach + moment)
-    for _ in range(25):
+    for _ in range(share(25)):
         daemon = millraced(rig.dut, *patch_flags(), attach=attach, ready=moment == "under load")
         time.sleep(rng.uniform(0, 0.15))
         daemon.kill()
@@ -58,11 +59,11 @@ def test_restart_in_the_other_attach_mode_after_sigkill(rig1, tap, millraced):
 
 
 @pytest.mark.parametrize("attach, times", [("native", 100), ("skb", 40)])
-def test_hundred_restarts_without_a_pause(rig1, tap, millraced, attach, times):
-    """Field case 1: every generation starts, forwards a frame and says nothing of EBUSY."""
+def test_many_restarts_without_a_pause(rig1, tap, millraced, attach, times, share):
+    """Field case 1, a hundred times in a full run: every generation starts, forwards a frame and says nothing of EBUSY."""
     rig = rig1()
     wire = tap(rig.gen, "g0")
-    for n in range(times):
+    for n in range(share(times)):
         daemon = millraced(rig.dut, "-l", "-i", "d0", attach=attach)
         if n % 10 == 0:
             exchange(wire, wire, [frames.numbered(n)], [frames.swapped(frames.numbered(n))])
@@ -72,10 +73,10 @@ def test_hundred_restarts_without_a_pause(rig1, tap, millraced, attach, times):
     assert rig.dut.attached() == {}
 
 
-def test_sigkill_then_start_at_once_fifty_times(rig1, millraced, attach):
-    """Field case 1."""
+def test_sigkill_then_start_at_once_many_times(rig1, millraced, attach, share):
+    """Field case 1, fifty times in a full run."""
     rig = rig1()
-    for _ in range(50):
+    for _ in range(share(50)):
         daemon = millraced(rig.dut, "-r", "-i", "d0", attach=attach)
         daemon.kill()
         assert not BUSY.search(daemon.stderr), daemon.stderr
