@@ -84,6 +84,7 @@ static int on_program_timer(sd_event_source *source, uint64_t due_us, void *cont
 	struct daemon *daemon = context;
 
 	(void)due_us;
+	log_repeats(false);
 	if (program_watch_look(&daemon->fleet)) {
 		daemon->status = 1;
 		return sd_event_exit(daemon->loop, 0);
@@ -389,6 +390,7 @@ static void close_all(struct daemon *daemon)
 	sd_event_unref(daemon->loop);
 	links_close(&daemon->links);
 	opener_stop();
+	log_repeats(true);
 }
 
 int daemon_run(struct conf *conf, const struct daemon_file *file)

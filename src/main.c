@@ -168,6 +168,7 @@ int main(int argc, char **argv)
 	signals_block();
 	ignore_sigpipe();
 	open_standard_fds();
+	log_open();
 	/* NOLINTNEXTLINE(concurrency-mt-unsafe): the only thread so far */
 	setlocale(LC_ALL, "");
 	switch (options_parse(argc, argv, &options, &conf)) {

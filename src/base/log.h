@@ -2,6 +2,10 @@
 /*
  * One line a message on standard error, written by one write(2) so that lines of several threads
  * or processes do not mix. Never called from a poller thread's data path.
+ *
+ * Where standard error is the journal's, lines begin with their priority, "<3>" to "<6>", in the place of
+ * the program's name, which is kept beside them there; and of lines that repeat themselves only some are
+ * written, see base/repeats.h.
  */
 #pragma once
 
@@ -13,8 +17,11 @@ enum log_level {
 	LOG_LEVEL_INFO,
 };
 
-/* Writes "millraced: <level>: <text>\n" (no level word for info). Longer than 1 KiB is cut; where
- * nobody empties standard error it is dropped after 50 ms. Any thread. */
+/* Finds out whether standard error is the journal's: systemd says so in $JOURNAL_STREAM. At start. */
+void log_open(void);
+
+/* Writes "millraced: <level>: <text>\n" (no level word for info). Longer than 1 KiB is cut; control characters
+ * become '?'; where nobody empties standard error it is dropped after 50 ms. Any thread. */
 void log_write(enum log_level level, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /*
@@ -24,6 +31,10 @@ void log_write(enum log_level level, const char *format, ...) __attribute__((for
  */
 typedef bool log_capture_fn(enum log_level level, const char *text, void *context);
 void log_capture(log_capture_fn *capture, void *context);
+
+/* Tells of lines that were not written for repeating others, once their time is over; at_end: all of them. The
+ * main thread, about once a second. */
+void log_repeats(bool at_end);
 
 #define log_error(...)	 log_write(LOG_LEVEL_ERROR, __VA_ARGS__)
 #define log_warning(...) log_write(LOG_LEVEL_WARNING, __VA_ARGS__)
