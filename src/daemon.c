@@ -20,6 +20,7 @@
 #include "operators.h"
 #include "planner.h"
 #include "program_watch.h"
+#include "service.h"
 #include "steering.h"
 #include "xdp/opener.h"
 
@@ -36,6 +37,7 @@ struct daemon {
 	struct opener_opts opener_opts;
 	struct links links;
 	struct steering_watch steering;
+	struct service service;
 	sd_event *loop;
 	sd_event_source *report_timer, *program_timer;
 	bool output_failed;
@@ -70,6 +72,7 @@ static int on_report(sd_event_source *source, uint64_t due_us, void *context)
 		daemon->status = 1;
 		return sd_event_exit(daemon->loop, 0);
 	}
+	service_count(&daemon->service, &daemon->monitor.report[daemon->monitor.newest]);
 	/* The next one a whole number of intervals after this one was due: reports do not drift, and
 	 * after a stop those that were missed do not all come at once. */
 	due_us += interval_us;
@@ -85,6 +88,7 @@ static int on_program_timer(sd_event_source *source, uint64_t due_us, void *cont
 
 	(void)due_us;
 	log_repeats(false);
+	service_renew(&daemon->service);
 	if (program_watch_look(&daemon->fleet)) {
 		daemon->status = 1;
 		return sd_event_exit(daemon->loop, 0);
@@ -215,6 +219,11 @@ static int run(struct daemon *daemon)
 		err = start_confirm(daemon);
 	if (err)
 		return err;
+	err = service_start(&daemon->service, &daemon->fleet, daemon->loop);
+	if (err) {
+		log_error("no event loop: " ERR_FORMAT, ERR_SANDBOX_ARGS(err));
+		return err;
+	}
 	err = sd_event_loop(daemon->loop);
 	if (err < 0)
 		log_error("event loop: " ERR_FORMAT, ERR_ARGS(err));
@@ -303,9 +312,8 @@ static int refresh_opener(void)
 
 /* Reads the configuration again and goes over to it; on any error everything stays. Returns 0, or -errno
  * after messages. */
-static int reload(void *context)
+static int change_over(struct daemon *daemon)
 {
-	struct daemon *daemon = context;
 	struct conf *conf;
 	struct plan *plan = NULL;
 	int err;
@@ -342,6 +350,17 @@ static int reload(void *context)
 	return err;
 }
 
+static int reload(void *context)
+{
+	struct daemon *daemon = context;
+	int err;
+
+	service_reloading(&daemon->service);
+	err = change_over(daemon);
+	service_reloaded(&daemon->service, !err);
+	return err;
+}
+
 static int open_all(struct daemon *daemon)
 {
 	int err = opener_start(&daemon->opener_opts);
@@ -356,6 +375,8 @@ static int open_all(struct daemon *daemon)
 	/* While its group can be given to it, and before a device is touched. */
 	if (!err)
 		err = operators_open(&daemon->operators, daemon->conf, daemon->file);
+	if (!err)
+		err = service_open(&daemon->service);
 	if (!err && !daemon->conf->keep_privileges)
 		err = opener_drop_privileges();
 	if (!err)
@@ -371,6 +392,7 @@ static int open_all(struct daemon *daemon)
 
 static void close_all(struct daemon *daemon)
 {
+	service_stopping(&daemon->service);
 	operators_close(&daemon->operators);
 	mirrors_close(&daemon->mirrors);
 	fleet_stop(&daemon->fleet);
@@ -387,6 +409,7 @@ static void close_all(struct daemon *daemon)
 	steering_watch_close(&daemon->steering);
 	sd_event_source_unref(daemon->report_timer);
 	sd_event_source_unref(daemon->program_timer);
+	service_close(&daemon->service);
 	sd_event_unref(daemon->loop);
 	links_close(&daemon->links);
 	opener_stop();

@@ -319,6 +319,17 @@ int worker_await(const struct worker *worker, uint64_t deadline_ns)
 	return 0;
 }
 
+bool worker_came_round(struct worker *worker)
+{
+	/* Asleep is no answer here: so it stands there also when somebody holds it. Pairs with the
+	 * store_release() after a publication. */
+	if (worker->running && load_acquire(&worker->published_answer) < worker->round)
+		return false;
+	worker_ask(worker);
+	worker->round = worker->asked;
+	return true;
+}
+
 void worker_set_params(struct worker *worker, const struct worker_params *params)
 {
 	store_release(&worker->params, params); /* pairs with take_up_params() */

@@ -124,6 +124,7 @@ struct worker {
 	GROUP_BEGIN_APART(thread);
 	pthread_t thread;
 	void (*run)(struct worker *worker); /* its mode's */
+	uint64_t round;			    /* the request that worker_came_round() waits for */
 	bool running;
 	GROUP_END(thread);
 
@@ -292,6 +293,13 @@ void worker_join(struct worker *worker);
  */
 void worker_ask(struct worker *worker);
 int worker_read(struct worker *worker, struct worker_counts *counts, uint64_t deadline_ns);
+
+/*
+ * True if the worker has completed a pass since the last call that returned true, and then asks it for
+ * another one; a sleeping one does that within WORKER_SLEEP_MS. True also at the first call, and of one that
+ * has no thread. Main thread.
+ */
+bool worker_came_round(struct worker *worker);
 
 /* How long to wait for the answers of all workers together, ms. A pass takes about 1 ms at most, but a
  * poller that shares its CPU with other spinning threads may be off it for tens. */
