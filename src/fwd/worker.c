@@ -212,7 +212,11 @@ static void publish(struct worker *worker)
 static void *worker_thread(void *context)
 {
 	struct worker *worker = context;
+	char name[16];
 
+	/* By itself: of another thread it would be a file to be written, which the main thread may not. */
+	snprintf(name, sizeof(name), "poller-q%u", worker->number);
+	pthread_setname_np(pthread_self(), name);
 	store_relaxed(&worker->tid, gettid()); /* carries nothing but itself */
 	worker->run(worker);
 	return NULL;
@@ -234,7 +238,6 @@ int worker_start(struct worker *worker, void (*run)(struct worker *worker), bool
 {
 	pthread_attr_t attr;
 	cpu_set_t cpus;
-	char name[16];
 	int err;
 
 	worker->run = run;
@@ -252,8 +255,6 @@ int worker_start(struct worker *worker, void (*run)(struct worker *worker), bool
 	if (err)
 		return -err;
 	worker->running = true;
-	snprintf(name, sizeof(name), "poller-q%u", worker->number);
-	pthread_setname_np(worker->thread, name);
 	return 0;
 }
 

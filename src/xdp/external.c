@@ -13,6 +13,7 @@
 
 #include "base/log.h"
 #include "xdp/attached.h"
+#include "xdp/netdev.h"
 
 /* How libxdp's program is called, which runs those that it was given one after the other. */
 #define DISPATCHER_NAME "xdp_dispatcher"
@@ -160,7 +161,5 @@ int external_open(struct prog *prog, const struct prog_opts *opts)
 
 bool external_there(int ifindex)
 {
-	struct attached attached;
-
-	return attached_find(ifindex, &attached) != -ENOENT;
+	return netdev_has_program(ifindex) != 0;
 }

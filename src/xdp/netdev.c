@@ -429,6 +429,32 @@ struct netdev_event netdev_look(int ifindex)
 	return event;
 }
 
+static int parse_program(const struct nlmsghdr *message, void *context)
+{
+	const struct nlattr *attr, *inner;
+	int *attached = context;
+
+	mnl_attr_for_each(attr, message, sizeof(struct ifinfomsg))
+	{
+		if (mnl_attr_get_type(attr) != IFLA_XDP)
+			continue;
+		mnl_attr_for_each_nested(inner, attr)
+		{
+			if (mnl_attr_get_type(inner) == IFLA_XDP_ATTACHED)
+				*attached = mnl_attr_get_u8(inner) != XDP_ATTACHED_NONE;
+		}
+	}
+	return MNL_CB_STOP;
+}
+
+int netdev_has_program(int ifindex)
+{
+	const struct link_request request = { .ifindex = ifindex };
+	int attached = 0, err = ask_link(&request, parse_program, &attached);
+
+	return err ? err : attached;
+}
+
 int netdev_watch_open(void)
 {
 	return netlink_watch_open(RTMGRP_LINK);

@@ -74,5 +74,8 @@ int netdev_watch_read(int fd, netdev_event_fn *tell, void *context);
  */
 int netdev_promiscuous(int fd, int ifindex, bool on);
 
+/* Whether an XDP program is attached to the device, in any mode: 1 or 0, or -errno of the netlink request. */
+int netdev_has_program(int ifindex);
+
 /* How a device of the caller's namespace is now; if that cannot be told, it is not gone. */
 struct netdev_event netdev_look(int ifindex);

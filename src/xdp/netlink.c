@@ -15,8 +15,8 @@ int netlink_ask(const struct nlmsghdr *request, mnl_cb_t parse, void *context)
 	socket = mnl_socket_open2(NETLINK_ROUTE, SOCK_CLOEXEC);
 	if (!socket)
 		return -errno;
-	if (mnl_socket_bind(socket, 0, MNL_SOCKET_AUTOPID) < 0 ||
-	    mnl_socket_sendto(socket, request, request->nlmsg_len) < 0)
+	/* The kernel binds it when it sends; bind(2) is not for the process that asks. */
+	if (mnl_socket_sendto(socket, request, request->nlmsg_len) < 0)
 		err = -errno;
 	while (!err && more == MNL_CB_OK) {
 		ssize_t len = mnl_socket_recvfrom(socket, buffer, sizeof(buffer));
@@ -30,18 +30,32 @@ int netlink_ask(const struct nlmsghdr *request, mnl_cb_t parse, void *context)
 	return err;
 }
 
+/* News reach only a socket that has an address, which the kernel gives it when it sends something. */
+static int get_address(int fd)
+{
+	const struct sockaddr_nl kernel = { .nl_family = AF_NETLINK };
+	struct nlmsghdr nothing = { .nlmsg_len = sizeof(nothing), .nlmsg_type = NLMSG_NOOP };
+
+	return sendto(fd, &nothing, sizeof(nothing), 0, (const struct sockaddr *)&kernel,
+		      sizeof(kernel)) < 0 ?
+		       -errno :
+		       0;
+}
+
 int netlink_watch_open(uint32_t groups)
 {
-	const struct sockaddr_nl address = { .nl_family = AF_NETLINK, .nl_groups = groups };
 	int fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, NETLINK_ROUTE);
+	int err = fd < 0 ? -errno : get_address(fd);
 
-	if (fd < 0)
-		return -errno;
-	if (bind(fd, (const struct sockaddr *)&address, sizeof(address))) {
-		int err = -errno;
-
-		close(fd);
-		return err;
+	/* Group 1 is bit 0. */
+	for (int group = 1; !err && groups; group++, groups >>= 1) {
+		if (groups & 1 &&
+		    setsockopt(fd, SOL_NETLINK, NETLINK_ADD_MEMBERSHIP, &group, sizeof(group)))
+			err = -errno;
 	}
-	return fd;
+	if (!err)
+		return fd;
+	if (fd >= 0)
+		close(fd);
+	return err;
 }
