@@ -232,31 +232,62 @@ static int run(struct daemon *daemon)
 	return err < 0 ? err : 0;
 }
 
-static int list_ports(const struct conf *conf, struct opener_devices *devices)
+/* The queues of any port of the forward: workers of another port's queues send here. */
+static int permit_port(const struct conf_forward *forward, const struct conf_port *port,
+		       struct opener_permits *permits)
 {
+	struct opener_permit permit = {
+		.device = port->device,
+		.xskmap = port->xskmap[0] ? port->xskmap : NULL,
+		.replace = port->replace,
+		.vlan_offload = !port->keep_vlan_offload,
+		.busy_poll = forward->busy_poll,
+	};
 	int err = 0;
 
-	for (unsigned i = 0; !err && i < conf->ports; i++) {
-		err = opener_devices_add(devices, conf->port[i].device);
-		if (!err && conf->port[i].xskmap[0])
-			err = opener_devices_add(devices, conf->port[i].xskmap);
+	for (unsigned i = 0; !err && i < forward->ports; i++) {
+		permit.queues = forward->port[i]->all_queues ? NULL : &forward->port[i]->queues;
+		err = opener_permit_device(permits, &permit);
 	}
-	if (err)
-		log_error("no memory for the list of devices: " ERR_FORMAT, ERR_ARGS(err));
 	return err;
 }
 
-/* In the helper: what it may touch. It reads the file for itself, and believes nobody else. */
-static int list_devices(void *context, struct opener_devices *devices)
+static int permit_conf(const struct conf *conf, struct opener_permits *permits)
+{
+	const struct number_list none = { 0 };
+	int err = 0;
+
+	/* Of one that no forward has, no more than what it is. */
+	for (unsigned i = 0; !err && i < conf->ports; i++)
+		err = opener_permit_device(permits,
+					   &(struct opener_permit){ .device = conf->port[i].device,
+								    .xskmap = "",
+								    .queues = &none });
+	for (unsigned i = 0; !err && i < conf->forwards; i++) {
+		const struct conf_forward *forward = &conf->forward[i];
+
+		if (forward->realtime)
+			opener_permit_realtime(permits, forward->priority);
+		for (unsigned j = 0; !err && j < forward->ports; j++)
+			err = permit_port(forward, forward->port[j], permits);
+	}
+	if (err)
+		log_error("no memory for what the helper process may do: " ERR_FORMAT,
+			  ERR_ARGS(err));
+	return err;
+}
+
+/* In the helper: what it may do. It reads the file for itself, and believes nobody else. */
+static int permit(void *context, struct opener_permits *permits)
 {
 	const struct daemon *daemon = context;
 	struct conf fresh = { 0 };
-	int err = list_ports(daemon->conf, devices);
+	int err = permit_conf(daemon->conf, permits);
 
 	if (!err && daemon->file)
 		err = daemon->file->load(daemon->file->context, &fresh, false);
 	if (!err)
-		err = list_ports(&fresh, devices);
+		err = permit_conf(&fresh, permits);
 	conf_fini(&fresh);
 	return err;
 }
@@ -442,7 +473,7 @@ int daemon_run(struct conf *conf, const struct daemon_file *file)
 	daemon->operators.confirm = &daemon->confirm;
 	daemon->confirm.expired = on_unconfirmed;
 	daemon->confirm.context = daemon;
-	daemon->opener_opts = (struct opener_opts){ list_devices, daemon };
+	daemon->opener_opts = (struct opener_opts){ permit, daemon };
 	err = open_all(daemon);
 	if (!err)
 		err = run(daemon);

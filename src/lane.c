@@ -15,13 +15,15 @@
 #define BUSY_RETRY_NS (2 * NSEC_PER_SEC)
 #define BUSY_NAP_US   5000
 
-static int bind_patiently(struct xsk *xsk, const struct xsk_bind_opts *opts)
+static int bind_patiently(struct xsk *xsk, const char *ifname, const struct xsk_bind_opts *opts)
 {
 	uint64_t start_ns = clock_now_ns();
 
 	for (;;) {
-		int err = xsk_bind(xsk, opts);
+		int err = opener_bind(xsk->fd, ifname, opts);
 
+		if (!err)
+			return xsk_read_back(xsk, opts);
 		if (err != -EBUSY || clock_now_ns() - start_ns > BUSY_RETRY_NS)
 			return err;
 		if (signals_end_asked())
@@ -166,7 +168,7 @@ static int try_open(struct lane *lane, const struct lane_opts *opts, bool zero_c
 		xsk_close(&lane->xsk);
 		return err;
 	}
-	*bind_err = bind_patiently(&lane->xsk, &bind_opts);
+	*bind_err = bind_patiently(&lane->xsk, netdev->name, &bind_opts);
 	if (*bind_err) {
 		pull(lane, opts);
 		return 0;
@@ -193,8 +195,8 @@ static void bind_failed(const struct lane_opts *opts, int err)
 	const struct netdev *netdev = &opts->port->netdev;
 	unsigned queue = opts->worker->number;
 
-	if (err == -ECANCELED)
-		return; /* asked to end, nothing wrong */
+	if (err == -ECANCELED || err == -EPIPE)
+		return; /* asked to end, nothing wrong; or said by the opener */
 	if (err == -EBUSY)
 		log_error(
 			"%s q%u: already bound by another AF_XDP socket (EBUSY); end its owner or "
@@ -242,7 +244,7 @@ static int open_zero_copy(struct lane *lane, const struct lane_opts *opts, int *
 			  opts->conf->frags ? " or " : "", word(opts, "-z", "zero-copy = require"));
 	else if (opts->port->conf->zero_copy == CONF_ZERO_COPY_REQUIRE || *bind_err == -EBUSY)
 		bind_failed(opts, *bind_err);
-	else if (*bind_err != -ECANCELED)
+	else if (*bind_err != -ECANCELED && *bind_err != -EPIPE)
 		return 0; /* copy is tried next */
 	return *bind_err;
 }

@@ -358,9 +358,7 @@ int opener_attach_again(const struct prog_opts *opts, struct prog *prog, char *r
 	/* If the link holds another program, we are its holder, and the program goes with it. */
 	if (opts->replace)
 		prog_detach(prog);
-	/* A program that was loaded can be attached without privilege, if not by every kernel. */
-	fd = opener_fd() < 0 ? prog_attach_again(prog->prog_fd, &again, rival) :
-			       ask_attach_again(&again, prog->prog_fd, rival);
+	fd = ask_attach_again(&again, prog->prog_fd, rival);
 	if (fd < 0)
 		return fd;
 	prog_detach(prog);
@@ -378,6 +376,18 @@ int opener_socket(const char *ifname, int ifindex, uint32_t queue, const struct 
 		call.given = (struct opener_fds){ { umem->fd }, 1 };
 	err = ask(&call, 1);
 	return err ? err : call.fds.fd[0];
+}
+
+int opener_bind(int fd, const char *ifname, const struct xsk_bind_opts *opts)
+{
+	struct call call = call_of(OPENER_BIND, ifname, opts->ifindex);
+
+	call.request.bind.queue = opts->queue;
+	call.request.bind.zero_copy = opts->zero_copy;
+	call.request.bind.frags = opts->frags;
+	call.request.bind.no_need_wakeup = opts->no_need_wakeup;
+	call.given = (struct opener_fds){ { fd, opts->shared_fd }, opts->shared_fd < 0 ? 1 : 2 };
+	return ask(&call, 0);
 }
 
 int opener_busy_poll(int fd, const char *ifname, int ifindex, uint32_t queue, unsigned budget)

@@ -7,7 +7,8 @@
  *	this process                     helper, forked by opener_start()
  *	opener.c  --- opener_proto.h --> opener_helper.c --> opener_acts.c, prog.c, offload.c
  *
- * The helper touches only devices that the configuration names. It ends with this process, however
+ * The helper does only what the configuration has: it touches the devices and queues that are named there, as
+ * is said there, whatever its client asks. It ends with this process, however
  * that ends, and first undoes what the kernel does not undo by itself. What an act logs is logged by
  * this process. Main thread; one helper a process.
  */
@@ -17,25 +18,39 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "base/number.h"
 #include "xdp/prog.h"
 #include "xdp/umem.h"
+#include "xdp/xsk.h"
 
-struct opener_devices;
+struct opener_permits;
 
-/* Adds a device, by its name or an alternative one, to those that may be touched; or the path of a pinned map,
- * which begins with a '/', as no device does. Returns 0 or -ENOMEM. */
-int opener_devices_add(struct opener_devices *devices, const char *name);
+/* What may be done with one device, as the configuration has it. */
+struct opener_permit {
+	const char *device; /* its name, or an alternative one */
+	const char *xskmap; /* pinned, to be filled in the place of our program's; NULL: ours */
+	const struct number_list *queues; /* that get sockets; NULL: any */
+	bool replace;			  /* take another program off */
+	bool vlan_offload;		  /* switch it off */
+	bool busy_poll;
+};
+
+/* Permits it, besides all that was permitted before. Nothing of *permit must stay. Returns 0 or -ENOMEM. */
+int opener_permit_device(struct opener_permits *permits, const struct opener_permit *permit);
+
+/* Permits real-time priorities up to this one. */
+void opener_permit_realtime(struct opener_permits *permits, unsigned priority);
 
 struct opener_opts {
-	/* Lists the devices that the configuration names. Runs in the helper, at its start and at each
-	 * opener_refresh(). Returns 0, or -errno after a message. */
-	int (*list_devices)(void *context, struct opener_devices *devices);
+	/* Permits what the configuration has. Runs in the helper, at its start and at each opener_refresh(), and
+	 * believes nothing that the client says. Returns 0, or -errno after a message. */
+	int (*permit)(void *context, struct opener_permits *permits);
 	void *context;
 };
 
 /*
  * Forks the helper. Before the first other thread. *opts must stay. Returns 0, or -errno after a message:
- * -EMFILE, -EAGAIN, or what list_devices says. opener_stop() follows in any case.
+ * -EMFILE, -EAGAIN, or what `permit` says. opener_stop() follows in any case.
  */
 int opener_start(const struct opener_opts *opts);
 
@@ -55,11 +70,12 @@ void opener_lost(void);
 /*
  * All that follow return what the act does, or -EPIPE after a message if the helper is gone, or -EMFILE
  * after one if an answer's fds find no room. Those that wait for something return -ECANCELED,
- * without a message, when a signal to end is pending. A device that the configuration does not name is
- * refused with -EACCES, one that is no more with -ENODEV; both after a message.
+ * without a message, when a signal to end is pending. What the configuration does not have is
+ * refused with -EACCES, a device that is no more with -ENODEV; both after a message.
  */
 
-/* The helper lists the devices again, and may touch those that are new as well as those it listed before. */
+/* The helper reads the configuration again, and may do what is new there as well as what was there before: a
+ * reload that fails goes back to that. */
 int opener_refresh(void);
 
 /* Says which capabilities are missing, all of them in one message, and whether this kernel and sandbox
@@ -75,7 +91,7 @@ int opener_memlock(uint64_t bytes);
 int opener_attach(const struct prog_opts *opts, struct prog *prog);
 
 /* Attaches a program that was detached once more, in the mode that it had, and takes over the new link in the
- * place of the old one; without the helper this process tries by itself. Returns and `rival` are prog_attach_again()'s, 0 being good. */
+ * place of the old one. Returns and `rival` are prog_attach_again()'s, 0 being good. */
 int opener_attach_again(const struct prog_opts *opts, struct prog *prog, char *rival);
 
 /*
@@ -84,6 +100,13 @@ int opener_attach_again(const struct prog_opts *opts, struct prog *prog, char *r
  * -EAFNOSUPPORT, -EPERM (CAP_NET_RAW), -ENOBUFS (memlock), -ENOMEM, -EMFILE.
  */
 int opener_socket(const char *ifname, int ifindex, uint32_t queue, const struct umem *umem);
+
+/*
+ * Binds such a socket, whose rings have their sizes, with opts->shared_fd if that is one: as xsk_bind(). This
+ * process could, but does not: a socket goes to a device and queue of the configuration and nowhere else.
+ * -EACCES after a message for another.
+ */
+int opener_bind(int fd, const char *ifname, const struct xsk_bind_opts *opts);
 
 /* Lets such a socket run the driver's NAPI from its owner's calls, `budget` frames a call. -ENOPROTOOPT,
  * after a message, from a kernel before 5.11 or without CONFIG_NET_RX_BUSY_POLL. */

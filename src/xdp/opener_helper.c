@@ -30,9 +30,29 @@
 /* The kernel's ALTIFNAMSIZ. */
 #define DEVICE_NAME_SIZE 128
 
-struct opener_devices {
-	char (*name)[DEVICE_NAME_SIZE];
+/* Queues that a permit can name: as many as a socket can be bound to. Beyond are none. */
+#define QUEUES_PERMITTED 4096
+#define WORD_BITS	 64
+
+/* What may be done with a device. */
+struct allowed {
+	bool any_queue;
+	uint64_t queue[QUEUES_PERMITTED / WORD_BITS];
+	bool program; /* ours may be attached */
+	bool xskmap;  /* the one that was asked for may be filled */
+	bool replace, vlan_offload, busy_poll;
+};
+
+struct permit {
+	char device[DEVICE_NAME_SIZE];
+	char xskmap[PROG_PATH_SIZE]; /* "": our own program */
+	struct allowed allowed;
+};
+
+struct opener_permits {
+	struct permit *permit;
 	unsigned count;
+	unsigned realtime; /* the highest priority; 0: none */
 };
 
 /* A device of which something was changed that the kernel does not undo by itself. */
@@ -45,7 +65,7 @@ struct helper {
 	int fd;
 	pid_t client;
 	const struct opener_opts *opts;
-	struct opener_devices devices; /* that may be touched */
+	struct opener_permits permits;
 	struct change *change;
 	unsigned changes;
 };
@@ -56,31 +76,76 @@ struct serving {
 	const struct opener_request *request;
 	const struct opener_fds *given;
 	char ifname[NETDEV_NAME_SIZE]; /* the kernel's, or as the client has it */
+	struct allowed allowed;	       /* of acts that are about a device */
 	struct opener_answer answer;
 	struct opener_fds fds; /* to be sent with it */
 };
 
-/* --- devices --- */
+/* --- what is permitted --- */
 
-int opener_devices_add(struct opener_devices *devices, const char *name)
+static void permit_queues(struct allowed *allowed, const struct number_list *queues)
 {
+	allowed->any_queue = !queues;
+	for (unsigned i = 0; queues && i < queues->count; i++) {
+		unsigned queue = queues->value[i];
+
+		if (queue < QUEUES_PERMITTED)
+			allowed->queue[queue / WORD_BITS] |= 1ULL << queue % WORD_BITS;
+	}
+}
+
+int opener_permit_device(struct opener_permits *permits, const struct opener_permit *permit)
+{
+	struct permit added;
 	void *grown;
 
-	for (unsigned i = 0; i < devices->count; i++) {
-		if (!strcmp(devices->name[i], name))
+	memset(&added, 0, sizeof(added)); /* to be compared as a whole */
+	added.allowed.program = !permit->xskmap;
+	added.allowed.xskmap = permit->xskmap;
+	added.allowed.replace = permit->replace;
+	added.allowed.vlan_offload = permit->vlan_offload;
+	added.allowed.busy_poll = permit->busy_poll;
+	snprintf(added.device, sizeof(added.device), "%s", permit->device);
+	snprintf(added.xskmap, sizeof(added.xskmap), "%s", permit->xskmap ? permit->xskmap : "");
+	permit_queues(&added.allowed, permit->queues);
+	for (unsigned i = 0; i < permits->count; i++) {
+		if (!memcmp(&permits->permit[i], &added, sizeof(added)))
 			return 0;
 	}
-	grown = reallocarray(devices->name, devices->count + 1, sizeof(*devices->name));
+	grown = reallocarray(permits->permit, permits->count + 1, sizeof(*permits->permit));
 	if (!grown)
 		return -ENOMEM;
-	devices->name = grown;
-	snprintf(devices->name[devices->count++], sizeof(*devices->name), "%s", name);
+	permits->permit = grown;
+	permits->permit[permits->count++] = added;
 	return 0;
 }
 
+void opener_permit_realtime(struct opener_permits *permits, unsigned priority)
+{
+	if (priority > permits->realtime)
+		permits->realtime = priority;
+}
+
+/* Adds what one permit allows; of maps the one that is asked for. */
+static void allow(struct allowed *all, const struct permit *permit, const char *xskmap)
+{
+	const struct allowed *more = &permit->allowed;
+
+	all->any_queue |= more->any_queue;
+	for (size_t i = 0; i < sizeof(all->queue) / sizeof(all->queue[0]); i++)
+		all->queue[i] |= more->queue[i];
+	all->program |= more->program;
+	all->xskmap |= more->xskmap && !strcmp(permit->xskmap, xskmap);
+	all->replace |= more->replace;
+	all->vlan_offload |= more->vlan_offload;
+	all->busy_poll |= more->busy_poll;
+}
+
 struct match {
-	const struct opener_devices *devices;
+	const struct opener_permits *permits;
+	const char *xskmap;
 	char first[NETDEV_NAME_SIZE]; /* the kernel's own name */
+	struct allowed allowed;
 	bool found;
 };
 
@@ -90,16 +155,29 @@ static void match_name(const char *name, void *context)
 
 	if (!match->first[0])
 		snprintf(match->first, sizeof(match->first), "%s", name);
-	for (unsigned i = 0; !match->found && i < match->devices->count; i++)
-		match->found = !strcmp(match->devices->name[i], name);
+	for (unsigned i = 0; i < match->permits->count; i++) {
+		const struct permit *permit = &match->permits->permit[i];
+
+		if (strcmp(permit->device, name) != 0)
+			continue;
+		match->found = true;
+		allow(&match->allowed, permit, match->xskmap);
+	}
 }
 
-/* Whether the configuration names the device, by what the kernel says and not the client. */
+/* Whether the configuration names the device, by what the kernel says and not the client, and with what. */
 static int check_device(struct serving *serving)
 {
-	struct match match = { .devices = &serving->helper->devices };
-	int err = netdev_names_of(serving->request->ifindex, match_name, &match);
+	struct match match = { .permits = &serving->helper->permits, .xskmap = "" };
+	char xskmap[PROG_PATH_SIZE];
+	int err;
 
+	if (serving->request->op == OPENER_ATTACH) {
+		snprintf(xskmap, sizeof(xskmap), "%.*s", PROG_PATH_SIZE - 1,
+			 serving->request->attach.xskmap);
+		match.xskmap = xskmap;
+	}
+	err = netdev_names_of(serving->request->ifindex, match_name, &match);
 	if (err == -ENODEV)
 		log_error("%s: the device went away: " ERR_FORMAT "; `ip link` shows what there is",
 			  serving->ifname, ERR_ARGS(err));
@@ -109,11 +187,35 @@ static int check_device(struct serving *serving)
 	if (err)
 		return err;
 	memcpy(serving->ifname, match.first, sizeof(serving->ifname));
+	serving->allowed = match.allowed;
 	if (match.found)
 		return 0;
 	log_error("%s: is not in the configuration, so it is not touched; name it there first",
 		  serving->ifname);
 	return -EACCES;
+}
+
+/* Returns 0, or -EACCES after a message that names what the configuration does not have. */
+static int check_allowed(const struct serving *serving, bool allowed, const char *what)
+{
+	if (allowed)
+		return 0;
+	log_error("%s: the configuration does not have %s, so it is not done; say it there first",
+		  serving->ifname, what);
+	return -EACCES;
+}
+
+static int check_queue(const struct serving *serving, uint32_t queue)
+{
+	const struct allowed *allowed = &serving->allowed;
+	char what[32];
+
+	snprintf(what, sizeof(what), "queue %u", queue);
+	return check_allowed(serving,
+			     queue < QUEUES_PERMITTED &&
+				     (allowed->any_queue || allowed->queue[queue / WORD_BITS] &
+								    1ULL << queue % WORD_BITS),
+			     what);
 }
 
 /* --- what was changed --- */
@@ -148,8 +250,8 @@ static struct change *change_new(struct helper *helper, int ifindex)
 /* A device that is gone has nothing to be put back. */
 static void put_back(const struct change *change)
 {
-	const struct opener_devices none = { 0 };
-	struct match match = { .devices = &none };
+	const struct opener_permits none = { 0 };
+	struct match match = { .permits = &none };
 	char command[96];
 	int err;
 
@@ -176,8 +278,8 @@ static int serve_refresh(struct serving *serving)
 {
 	struct helper *helper = serving->helper;
 
-	/* Those from before stay: a reload that fails goes back to them. */
-	return helper->opts->list_devices(helper->opts->context, &helper->devices);
+	/* What was permitted before stays: a reload that fails goes back to it. */
+	return helper->opts->permit(helper->opts->context, &helper->permits);
 }
 
 static int serve_memlock(struct serving *serving)
@@ -189,15 +291,23 @@ static int serve_memlock(struct serving *serving)
 static int serve_external(const struct serving *serving, struct prog *prog,
 			  const struct prog_opts *opts)
 {
-	struct match match = { .devices = &serving->helper->devices, .first = "/" };
-
-	match_name(opts->xskmap, &match);
-	if (match.found)
+	if (serving->allowed.xskmap)
 		return external_open(prog, opts);
 	log_error("%s: xskmap %s: is not in the configuration, so it is not opened; name it there "
 		  "first",
 		  serving->ifname, opts->xskmap);
 	return -EACCES;
+}
+
+static int check_attach(const struct serving *serving, bool own)
+{
+	int err = own ? check_allowed(serving, serving->allowed.program,
+				      "an XDP program of ours there") :
+			0;
+
+	if (!err && serving->request->attach.replace)
+		err = check_allowed(serving, serving->allowed.replace, "replace = yes");
+	return err;
 }
 
 static int serve_attach(struct serving *serving)
@@ -218,6 +328,9 @@ static int serve_attach(struct serving *serving)
 	if (request->attach.mode > PROG_ATTACH_SKB || !opts.queues || opts.queues > QUEUES_MAX)
 		return -EPROTO;
 	opts.xskmap = xskmap[0] ? xskmap : NULL;
+	err = check_attach(serving, !opts.xskmap);
+	if (err)
+		return err;
 	err = opts.xskmap ? serve_external(serving, &prog, &opts) : prog_open(&prog, &opts);
 	if (err)
 		return err;
@@ -248,8 +361,10 @@ static int serve_attach_again(struct serving *serving)
 		.attach = (enum prog_attach)request->attach.mode,
 		.replace = request->attach.replace,
 	};
-	int fd = prog_attach_again(serving->given->fd[0], &opts, serving->answer.rival);
+	int fd = check_attach(serving, true);
 
+	if (!fd)
+		fd = prog_attach_again(serving->given->fd[0], &opts, serving->answer.rival);
 	if (fd < 0)
 		return fd;
 	serving->fds = (struct opener_fds){ { fd }, 1 };
@@ -266,8 +381,10 @@ static void view_failed(const struct serving *serving, int err)
 static int serve_socket(struct serving *serving)
 {
 	struct umem_view view = { 0 };
-	int fd;
+	int fd = check_queue(serving, serving->request->socket.queue);
 
+	if (fd)
+		return fd;
 	if (serving->given->count) {
 		int err = umem_view_open(&view, serving->given->fd[0]);
 
@@ -285,27 +402,65 @@ static int serve_socket(struct serving *serving)
 	return 0;
 }
 
-static int serve_busy_poll(struct serving *serving)
+static bool is_xsk(int fd)
 {
-	int fd = serving->given->fd[0], domain = 0;
+	int domain = 0;
 	socklen_t len = sizeof(domain);
 
+	return !getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &len) && domain == AF_XDP;
+}
+
+/* What became of it is the client's to say, but for what the configuration does not have. */
+static int serve_bind(struct serving *serving)
+{
+	const struct opener_request *request = serving->request;
+	const struct opener_fds *given = serving->given;
+	const struct xsk_bind_opts opts = {
+		.ifindex = request->ifindex,
+		.queue = request->bind.queue,
+		.zero_copy = request->bind.zero_copy,
+		.frags = request->bind.frags,
+		.no_need_wakeup = request->bind.no_need_wakeup,
+		.shared_fd = given->count > 1 ? given->fd[1] : -1,
+	};
+	int err = check_queue(serving, opts.queue);
+
+	for (unsigned i = 0; !err && i < given->count; i++)
+		err = is_xsk(given->fd[i]) ? 0 : -EPROTO;
+	return err ? err : xsk_bind(given->fd[0], &opts);
+}
+
+static int serve_busy_poll(struct serving *serving)
+{
+	const struct opener_request *request = serving->request;
+	int err;
+
 	/* No socket but of this kind. */
-	if (getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &len) || domain != AF_XDP ||
-	    serving->request->socket.budget > INT_MAX)
+	if (!is_xsk(serving->given->fd[0]) || request->socket.budget > INT_MAX)
 		return -EPROTO;
-	return act_busy_poll(fd, serving->ifname, serving->request->socket.queue,
-			     serving->request->socket.budget);
+	err = check_queue(serving, request->socket.queue);
+	if (!err)
+		err = check_allowed(serving, serving->allowed.busy_poll, "wait = busy-poll");
+	return err ? err :
+		     act_busy_poll(serving->given->fd[0], serving->ifname, request->socket.queue,
+				   request->socket.budget);
 }
 
 static int serve_realtime(struct serving *serving)
 {
 	pid_t tid = serving->request->realtime.tid;
+	unsigned priority = serving->request->realtime.priority;
 
+	if (priority > serving->helper->permits.realtime) {
+		log_error("-W FIFO -U %u: the configuration has no priority so high, so it is not "
+			  "given; say it there first",
+			  priority);
+		return -EACCES;
+	}
 	/* No thread but of the client. */
 	if (syscall(SYS_tgkill, serving->helper->client, tid, 0))
 		return -errno;
-	return act_realtime(tid, serving->request->realtime.priority);
+	return act_realtime(tid, priority);
 }
 
 static int serve_promiscuous(struct serving *serving)
@@ -333,10 +488,13 @@ static int serve_packet(struct serving *serving)
 
 static int serve_vlan_offload(struct serving *serving)
 {
-	struct change *change = change_new(serving->helper, serving->request->ifindex);
+	struct change *change;
 	unsigned changed;
-	int err;
+	int err = check_allowed(serving, serving->allowed.vlan_offload, "vlan-offload = off");
 
+	if (err)
+		return err;
+	change = change_new(serving->helper, serving->request->ifindex);
 	if (!change) {
 		log_error("out of memory");
 		return -ENOMEM;
@@ -378,6 +536,7 @@ static const struct {
 	[OPENER_ATTACH] = { serve_attach, .device = true },
 	[OPENER_ATTACH_AGAIN] = { serve_attach_again, .fds_min = 1, .fds_max = 1, .device = true },
 	[OPENER_SOCKET] = { serve_socket, .fds_max = 1, .device = true },
+	[OPENER_BIND] = { serve_bind, .fds_min = 1, .fds_max = 2, .device = true },
 	[OPENER_BUSY_POLL] = { serve_busy_poll, .fds_min = 1, .fds_max = 1, .device = true },
 	[OPENER_REALTIME] = { serve_realtime },
 	[OPENER_PROMISCUOUS] = { serve_promiscuous, .device = true },

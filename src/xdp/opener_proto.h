@@ -22,6 +22,7 @@ enum opener_op {
 	OPENER_ATTACH,
 	OPENER_ATTACH_AGAIN,
 	OPENER_SOCKET,
+	OPENER_BIND,
 	OPENER_BUSY_POLL,
 	OPENER_REALTIME,
 	OPENER_PROMISCUOUS,
@@ -48,6 +49,12 @@ struct opener_request {
 			uint32_t queue;
 			uint32_t budget; /* busy_poll */
 		} socket;
+		struct {
+			uint32_t queue;
+			uint32_t zero_copy;
+			uint32_t frags;
+			uint32_t no_need_wakeup;
+		} bind;
 		struct {
 			int32_t tid;
 			uint32_t priority;

@@ -76,15 +76,13 @@ int xsk_map(struct xsk *xsk, int fd, uint32_t ring_size, uint32_t fill_size)
 	return 0;
 }
 
-int xsk_bind(struct xsk *xsk, const struct xsk_bind_opts *opts)
+int xsk_bind(int fd, const struct xsk_bind_opts *opts)
 {
 	struct sockaddr_xdp address = {
 		.sxdp_family = AF_XDP,
 		.sxdp_ifindex = (uint32_t)opts->ifindex,
 		.sxdp_queue_id = opts->queue,
 	};
-	struct xdp_options options = { 0 };
-	socklen_t len = sizeof(options);
 
 	if (opts->shared_fd >= 0) {
 		/* Any other flag is refused: copy, need_wakeup and SG are those of the shared socket. */
@@ -97,8 +95,14 @@ int xsk_bind(struct xsk *xsk, const struct xsk_bind_opts *opts)
 		if (opts->frags)
 			address.sxdp_flags |= XDP_USE_SG;
 	}
-	if (bind(xsk->fd, (struct sockaddr *)&address, sizeof(address)))
-		return -errno;
+	return bind(fd, (struct sockaddr *)&address, sizeof(address)) ? -errno : 0;
+}
+
+int xsk_read_back(struct xsk *xsk, const struct xsk_bind_opts *opts)
+{
+	struct xdp_options options = { 0 };
+	socklen_t len = sizeof(options);
+
 	if (getsockopt(xsk->fd, SOL_XDP, XDP_OPTIONS, &options, &len))
 		return -errno;
 	xsk->zero_copy = options.flags & XDP_OPTIONS_ZEROCOPY;

@@ -59,12 +59,15 @@ struct xsk_stats {
 int xsk_map(struct xsk *xsk, int fd, uint32_t ring_size, uint32_t fill_size);
 
 /*
- * Binds to one queue of a device and reads back what that gave. Fill should be stocked before: some
- * drivers look at it only once. Returns 0; -EOPNOTSUPP where zero-copy cannot be had; -EBUSY if the
- * queue has a socket (or had one until just now: the kernel frees it a little later); -EINVAL for a
- * queue that is not active; or another -errno. No message. Main thread.
+ * Binds a socket to one queue of a device. Fill should be stocked before: some drivers look at it only once.
+ * Returns 0; -EOPNOTSUPP where zero-copy cannot be had; -EBUSY if the queue has a socket (or had one until just
+ * now: the kernel frees it a little later); -EINVAL for a queue that is not active; or another -errno. No
+ * message. Any process that has the fd, without a capability: see opener_bind().
  */
-int xsk_bind(struct xsk *xsk, const struct xsk_bind_opts *opts);
+int xsk_bind(int fd, const struct xsk_bind_opts *opts);
+
+/* Reads back what a bind with these gave. Returns 0 or -errno, without a message. Main thread. */
+int xsk_read_back(struct xsk *xsk, const struct xsk_bind_opts *opts);
 
 /* Reads the socket's statistics; those of a dead device stay readable. Main thread. Returns 0, or
  * -errno with *stats untouched. */

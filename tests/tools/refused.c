@@ -155,7 +155,7 @@ static int forward(const struct netdev *netdev, uint64_t frames)
 	if (fd < 0 || xsk_map(&xsk, fd, RING, 2 * RING))
 		return EXIT_FAILURE;
 	queue = worker_plug(worker, worker->queues, &xsk, true);
-	if (xsk_bind(&xsk, &bind_opts)) {
+	if (xsk_bind(xsk.fd, &bind_opts) || xsk_read_back(&xsk, &bind_opts)) {
 		perror("bind");
 		return EXIT_FAILURE;
 	}

@@ -16,9 +16,9 @@ static bool keep(enum log_level level, const char *text, void *context)
 }
 
 /* In the helper, whose messages come to us. */
-static int list(void *context, struct opener_devices *devices)
+static int permit(void *context, struct opener_permits *permits)
 {
-	(void)devices;
+	(void)permits;
 	log_warning("listed for %s", (const char *)context);
 	return 0;
 }
@@ -40,7 +40,7 @@ static int teardown(void **state)
 	return 0;
 }
 
-static const struct opener_opts opts = { list, "us" };
+static const struct opener_opts opts = { permit, "us" };
 
 static void messages_come_over_once_with_their_level(void **state)
 {

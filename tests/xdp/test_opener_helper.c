@@ -11,14 +11,19 @@ static int client; /* our end */
 static struct helper helper;
 static bool list_fails;
 
-static int list(void *context, struct opener_devices *devices)
+static struct opener_permit permitted; /* lo, with all that there is, if a test says nothing else */
+static unsigned realtime;
+
+static int permit(void *context, struct opener_permits *permits)
 {
+	(void)context;
 	if (list_fails)
 		return -ENOENT;
-	return opener_devices_add(devices, context);
+	opener_permit_realtime(permits, realtime);
+	return opener_permit_device(permits, &permitted);
 }
 
-static struct opener_opts opts = { .list_devices = list };
+static struct opener_opts opts = { .permit = permit };
 
 static int setup(void **state)
 {
@@ -28,7 +33,10 @@ static int setup(void **state)
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair))
 		return -1;
 	client = pair[0];
-	opts.context = "lo";
+	permitted = (struct opener_permit){
+		.device = "lo", .replace = true, .vlan_offload = true, .busy_poll = true
+	};
+	realtime = 99;
 	list_fails = false;
 	helper = (struct helper){ .fd = pair[1], .client = getpid(), .opts = &opts };
 	log_capture(pass_on, &helper);
@@ -41,7 +49,7 @@ static int teardown(void **state)
 	log_capture(NULL, NULL);
 	close(client);
 	close(helper.fd);
-	free(helper.devices.name);
+	free(helper.permits.permit);
 	free(helper.change);
 	return 0;
 }
@@ -139,7 +147,9 @@ static void file_that_holds_no_frames_is_refused(void **state)
 
 static void device_that_is_not_configured_is_refused(void **state)
 {
-	static const enum opener_op ops[] = { OPENER_ATTACH, OPENER_SOCKET, OPENER_PROMISCUOUS,
+	static const enum opener_op ops[] = { OPENER_ATTACH,	   OPENER_ATTACH_AGAIN,
+					      OPENER_SOCKET,	   OPENER_BIND,
+					      OPENER_BUSY_POLL,	   OPENER_PROMISCUOUS,
 					      OPENER_VLAN_OFFLOAD, OPENER_PEER_NAME };
 	struct opener_request request = { .ifindex = 1, .ifname = "d0" };
 	char text[OPENER_TEXT_SIZE];
@@ -148,12 +158,14 @@ static void device_that_is_not_configured_is_refused(void **state)
 	/* Before the first list, and with one that has another; whatever the client says it is. */
 	for (int pass = 0; pass < 2; pass++) {
 		for (size_t i = 0; i < ARRAY_SIZE(ops); i++) {
+			struct opener_fds one = { { client }, acts[ops[i]].fds_min };
+
 			request.op = ops[i];
-			assert_int_equal(asked(request, NULL, text), -EACCES);
+			assert_int_equal(asked(request, &one, text), -EACCES);
 			assert_string_equal(text, "lo: is not in the configuration, so it is not "
 						  "touched; name it there first");
 		}
-		opts.context = "d0";
+		permitted.device = "d0";
 		assert_int_equal(asked((struct opener_request){ .op = OPENER_REFRESH }, NULL, text),
 				 0);
 	}
@@ -214,10 +226,107 @@ static void map_that_is_not_configured_is_not_opened(void **state)
 			    "lo: xskmap /sys/fs/bpf/theirs: is not in the configuration, so it "
 			    "is not opened; name it there first");
 	/* Once it is named it is looked for. */
-	assert_int_equal(opener_devices_add(&helper.devices, "/sys/fs/bpf/theirs"), 0);
+	permitted.xskmap = "/sys/fs/bpf/theirs";
+	assert_int_equal(serve_refresh(&(struct serving){ .helper = &helper }), 0);
 	assert_int_not_equal(asked(request, NULL, text), -EACCES);
 	assert_non_null(strstr(text, "lo: xskmap /sys/fs/bpf/theirs: "));
 	assert_null(strstr(text, "configuration"));
+}
+
+/* What the configuration does not have of a device that it names. */
+static void act_that_is_not_configured_is_refused(void **state)
+{
+	static const struct {
+		struct opener_request request;
+		const char *what;
+	} cases[] = {
+		{ { .op = OPENER_ATTACH, .attach = { .queues = 1 } },
+		  "an XDP program of ours there" },
+		{ { .op = OPENER_ATTACH_AGAIN }, "an XDP program of ours there" },
+		{ { .op = OPENER_ATTACH,
+		    .attach = { .queues = 1, .replace = 1, .xskmap = "/sys/fs/bpf/ours" } },
+		  "replace = yes" },
+		{ { .op = OPENER_SOCKET, .socket = { .queue = 3 } }, "queue 3" },
+		{ { .op = OPENER_SOCKET, .socket = { .queue = UINT32_MAX } }, "queue 4294967295" },
+		{ { .op = OPENER_BIND, .bind = { .queue = 3 } }, "queue 3" },
+		{ { .op = OPENER_BIND, .bind = { .queue = QUEUES_PERMITTED } }, "queue 4096" },
+		{ { .op = OPENER_VLAN_OFFLOAD }, "vlan-offload = off" },
+	};
+	static const struct number_list queues = { 2, { 2, 4 } };
+
+	(void)state;
+	permitted = (struct opener_permit){ .device = "lo",
+					    .xskmap = "/sys/fs/bpf/ours",
+					    .queues = &queues };
+	assert_int_equal(serve_refresh(&(struct serving){ .helper = &helper }), 0);
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct opener_request request = cases[i].request;
+		struct opener_fds one = { { client }, acts[request.op].fds_min };
+		char text[OPENER_TEXT_SIZE], want[OPENER_TEXT_SIZE];
+
+		request.ifindex = 1;
+		assert_int_equal(asked(request, &one, text), -EACCES);
+		snprintf(want, sizeof(want),
+			 "lo: the configuration does not have %s, so it is not done; say it there "
+			 "first",
+			 cases[i].what);
+		assert_string_equal(text, want);
+	}
+}
+
+/* Of the configuration's it is asked of the kernel, which has more to say. */
+static void socket_is_bound_to_what_is_configured(void **state)
+{
+	static const struct number_list queues = { 1, { 2 } };
+	struct opener_request request = { .op = OPENER_BIND, .ifindex = 1 };
+	struct opener_fds one = { { socket(AF_XDP, SOCK_RAW | SOCK_CLOEXEC, 0) }, 1 };
+	struct opener_fds other = { { client }, 1 }, two;
+	char text[OPENER_TEXT_SIZE];
+
+	(void)state;
+	if (one.fd[0] < 0) /* takes CAP_NET_RAW */
+		skip();
+	two = (struct opener_fds){ { one.fd[0], client }, 2 };
+	permitted.queues = &queues;
+	assert_int_equal(serve_refresh(&(struct serving){ .helper = &helper }), 0);
+	assert_int_equal(asked(request, &one, text), -EACCES);
+	request.bind.queue = 2;
+	assert_int_equal(asked(request, &other, text), -EPROTO);
+	assert_int_equal(asked(request, &two, text), -EPROTO);
+	assert_int_equal(asked(request, &one, text), -EINVAL); /* it has no rings */
+	assert_string_equal(text, "");
+	opener_fds_close(&one);
+}
+
+static void busy_poll_that_is_not_configured_is_refused(void **state)
+{
+	struct opener_request request = { .op = OPENER_BUSY_POLL, .ifindex = 1 };
+	struct opener_fds one = { { socket(AF_XDP, SOCK_RAW | SOCK_CLOEXEC, 0) }, 1 };
+	char text[OPENER_TEXT_SIZE];
+
+	(void)state;
+	if (one.fd[0] < 0)
+		skip();
+	permitted.busy_poll = false;
+	assert_int_equal(serve_refresh(&(struct serving){ .helper = &helper }), 0);
+	assert_int_equal(asked(request, &one, text), -EACCES);
+	assert_non_null(strstr(text, "lo: the configuration does not have wait = busy-poll, "));
+	opener_fds_close(&one);
+}
+
+static void priority_above_the_configured_one_is_refused(void **state)
+{
+	struct opener_request request = { .op = OPENER_REALTIME };
+	char text[OPENER_TEXT_SIZE];
+
+	(void)state;
+	request.realtime.tid = getpid();
+	request.realtime.priority = 4;
+	realtime = 3;
+	assert_int_equal(serve_refresh(&(struct serving){ .helper = &helper }), 0);
+	assert_int_equal(asked(request, NULL, text), -EACCES);
+	assert_string_equal(text, "-W FIFO -U 4: the configuration has no priority so high, so it "
+				  "is not given; say it there first");
 }
 
 static void thread_of_another_process_is_refused(void **state)
@@ -226,6 +335,7 @@ static void thread_of_another_process_is_refused(void **state)
 	char text[OPENER_TEXT_SIZE];
 
 	(void)state;
+	assert_int_equal(serve_refresh(&(struct serving){ .helper = &helper }), 0);
 	request.realtime.tid = getppid();
 	request.realtime.priority = 1;
 	assert_int_equal(asked(request, NULL, text), -ESRCH);
@@ -268,6 +378,14 @@ int main(void)
 		cmocka_unit_test_setup_teardown(program_for_no_queue_or_too_many_is_refused, setup,
 						teardown),
 		cmocka_unit_test_setup_teardown(map_that_is_not_configured_is_not_opened, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(act_that_is_not_configured_is_refused, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(socket_is_bound_to_what_is_configured, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(busy_poll_that_is_not_configured_is_refused, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(priority_above_the_configured_one_is_refused, setup,
 						teardown),
 		cmocka_unit_test_setup_teardown(thread_of_another_process_is_refused, setup,
 						teardown),
