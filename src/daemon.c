@@ -34,6 +34,7 @@ struct daemon {
 	struct operators operators;
 	struct confirm confirm;
 	struct mirrors mirrors;
+	struct privileges_user user;
 	struct opener_opts opener_opts;
 	struct links links;
 	struct steering_watch steering;
@@ -278,15 +279,21 @@ static int permit_conf(const struct conf *conf, struct opener_permits *permits)
 }
 
 /* In the helper: what it may do. It reads the file for itself, and believes nobody else. */
-static int permit(void *context, struct opener_permits *permits)
+static int permit(void *context, bool afresh, struct opener_permits *permits)
 {
 	const struct daemon *daemon = context;
 	struct conf fresh = { 0 };
-	int err = permit_conf(daemon->conf, permits);
+	int err;
 
-	if (!err && daemon->file)
-		err = daemon->file->load(daemon->file->context, &fresh, false);
-	if (!err)
+	if (!afresh || !daemon->file)
+		return permit_conf(daemon->conf, permits);
+	err = daemon->file->load(daemon->file->context, &fresh, false);
+	if (err)
+		log_error("%s: is not read by the helper process, user %u: " ERR_FORMAT
+			  "; the file and its folders must be open to that user, as to its group "
+			  "by `chgrp` and `chmod g+r`",
+			  daemon->file->path, (unsigned)geteuid(), ERR_ARGS(err));
+	else
 		err = permit_conf(&fresh, permits);
 	conf_fini(&fresh);
 	return err;
@@ -394,8 +401,11 @@ static int reload(void *context)
 
 static int open_all(struct daemon *daemon)
 {
-	int err = opener_start(&daemon->opener_opts);
+	int err = privileges_find_user(daemon->conf->user, daemon->file ? PRIVILEGES_USER : NULL,
+				       &daemon->user);
 
+	if (!err)
+		err = opener_start(&daemon->opener_opts);
 	if (err)
 		return err;
 	err = links_open(&daemon->links);
@@ -409,7 +419,7 @@ static int open_all(struct daemon *daemon)
 	if (!err)
 		err = service_open(&daemon->service);
 	if (!err && !daemon->conf->keep_privileges)
-		err = opener_drop_privileges();
+		err = opener_drop_privileges(&daemon->user);
 	if (!err)
 		err = planner_make(daemon->conf, NULL, &daemon->plan);
 	if (!err)
@@ -473,7 +483,13 @@ int daemon_run(struct conf *conf, const struct daemon_file *file)
 	daemon->operators.confirm = &daemon->confirm;
 	daemon->confirm.expired = on_unconfirmed;
 	daemon->confirm.context = daemon;
-	daemon->opener_opts = (struct opener_opts){ permit, daemon };
+	daemon->opener_opts = (struct opener_opts){
+		.permit = permit,
+		.context = daemon,
+		.confined = !daemon->conf->keep_privileges,
+		.user = &daemon->user,
+		.by_hand = !file,
+	};
 	err = open_all(daemon);
 	if (!err)
 		err = run(daemon);

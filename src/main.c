@@ -16,6 +16,7 @@
 #include "daemon.h"
 #include "planner.h"
 #include "version.h"
+#include "xdp/privileges.h"
 
 #define EXIT_USAGE 2
 
@@ -89,17 +90,19 @@ static int check_confirm(const struct conf *conf)
 
 static int check(const struct options *options, const struct conf *conf)
 {
+	struct privileges_user user;
 	struct plan *plan = NULL;
-	int control_err = 0, err;
+	int control_err = 0, user_err, err;
 
 	/* As a start: the control socket comes before any device. */
 	if (conf->control_socket[0])
 		control_err = control_check(conf->control_socket, conf->control_group);
+	user_err = privileges_find_user(conf->user, PRIVILEGES_USER, &user);
 	err = planner_make(conf, NULL, &plan);
 	if (!err)
 		err = planner_check(plan);
 	plan_free(plan);
-	if (err || control_err)
+	if (err || control_err || user_err)
 		return EXIT_FAILURE;
 	printf("%s: correct; %u port%s, %u forward%s\n", options->file, conf->ports,
 	       conf->ports == 1 ? "" : "s", conf->forwards, conf->forwards == 1 ? "" : "s");

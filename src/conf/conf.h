@@ -14,7 +14,7 @@
 /* Ports of one forward. A bridge of 16 is the largest the design foresees. */
 #define CONF_PORTS_MAX 16
 
-/* Names of forwards, and of the group that may use the control socket. */
+/* Names of forwards, of the group that may use the control socket, and of the user. */
 #define CONF_NAME_SIZE 33
 
 /* Characters of a name that a configuration file gives to a port or forward. */
@@ -159,6 +159,7 @@ struct conf {
 	struct conf_forward *forward;
 	char control_socket[CONF_PATH_SIZE]; /* "": none */
 	char control_group[CONF_NAME_SIZE];  /* "": none */
+	char user[CONF_NAME_SIZE];	     /* "": as the start decides */
 	unsigned interval_s;		     /* seconds between two statistics reports */
 	unsigned duration_s;		     /* 0: until a signal */
 	unsigned confirm_s;		/* an operator has so long to confirm; 0: nobody has to */

@@ -154,7 +154,7 @@ extern const struct option_kind kind_tx_size, kind_sizes, kind_pattern, kind_mac
 extern const struct option_kind kind_wait;	 /* poll and busy_poll of a forward */
 extern const struct option_kind kind_device;	 /* a port's */
 extern const struct option_kind kind_irq_string; /* a conf's */
-extern const struct option_kind kind_socket_path, kind_group;
+extern const struct option_kind kind_socket_path, kind_group, kind_user;
 extern const struct option_kind kind_map_path; /* char[CONF_MAP_PATH_SIZE] */
 extern const struct option_kind kind_pass;     /* a port's */
 extern const struct option_kind kind_ports; /* a forward's; read by file.c, which knows them all */

@@ -565,25 +565,37 @@ static void print_map_path(const struct option_row *row, const struct option_pla
 
 const struct option_kind kind_map_path = { parse_map_path, print_map_path };
 
-static int parse_group(const struct option_row *row, const char *value,
-		       const struct option_place *place, struct option_wrong *wrong)
+/* A name of the system's: `what` is its kind. */
+static int parse_account(const char *what, const struct option_row *row, const char *value,
+			 const struct option_place *place, struct option_wrong *wrong)
 {
-	(void)row;
 	if (!conf_name_valid(value, CONF_NAME_SIZE - 1))
-		return fail(wrong, "a group name has 1 to %d letters, digits, . _ or -",
+		return fail(wrong, "a %s name has 1 to %d letters, digits, . _ or -", what,
 			    CONF_NAME_SIZE - 1);
-	snprintf(place->conf->control_group, CONF_NAME_SIZE, "%s", value);
+	snprintf(option_field(row, place), CONF_NAME_SIZE, "%s", value);
 	return 0;
 }
 
-static void print_group(const struct option_row *row, const struct option_place *place, char *text,
-			size_t size)
+static int parse_group(const struct option_row *row, const char *value,
+		       const struct option_place *place, struct option_wrong *wrong)
 {
-	(void)row;
-	snprintf(text, size, "%s", place->conf->control_group);
+	return parse_account("group", row, value, place, wrong);
 }
 
-const struct option_kind kind_group = { parse_group, print_group };
+static int parse_user(const struct option_row *row, const char *value,
+		      const struct option_place *place, struct option_wrong *wrong)
+{
+	return parse_account("user", row, value, place, wrong);
+}
+
+static void print_account(const struct option_row *row, const struct option_place *place,
+			  char *text, size_t size)
+{
+	snprintf(text, size, "%s", (const char *)option_field(row, place));
+}
+
+const struct option_kind kind_group = { parse_group, print_account };
+const struct option_kind kind_user = { parse_user, print_account };
 
 static void print_ports(const struct option_row *row, const struct option_place *place, char *text,
 			size_t size)

@@ -1,14 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 #include "xdp/opener.h"
 
-#include <cap-ng.h>
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
@@ -17,9 +15,11 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/signals.h"
+#include "xdp/confine.h"
 #include "xdp/offload.h"
 #include "xdp/opener_helper.h"
 #include "xdp/opener_proto.h"
+#include "xdp/privileges.h"
 
 /* How long the helper may take to put everything back and end. An end may take 2 s, of which draining
  * has 1; switching an offload takes a network card milliseconds. */
@@ -500,29 +500,11 @@ int opener_peer_name(const char *ifname, int ifindex, char *name, size_t size)
 
 /* --- without the helper --- */
 
-int opener_drop_privileges(void)
+int opener_drop_privileges(const struct privileges_user *user)
 {
-	capng_select_t which = CAPNG_SELECT_BOTH;
+	int err = privileges_become(user);
 
-	capng_get_caps_process();
-	/* Only CAP_SETPCAP may empty the bounding set; without it, no_new_privs does the same job. */
-	if (!capng_have_capability(CAPNG_EFFECTIVE, CAP_SETPCAP))
-		which = CAPNG_SELECT_CAPS;
-	capng_clear(CAPNG_SELECT_BOTH);
-	if (capng_apply(which)) {
-		log_error("capabilities cannot be dropped: " ERR_FORMAT
-			  "; --keep-privileges goes on "
-			  "without",
-			  ERR_ARGS(errno));
-		return -EPERM;
-	}
-	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)) {
-		int err = -errno;
-
-		log_error("no_new_privs cannot be set: " ERR_FORMAT
-			  "; --keep-privileges goes on without",
-			  ERR_ARGS(err));
-		return err;
-	}
-	return 0;
+	if (!err)
+		err = privileges_keep(0);
+	return err ? err : confine_frames(opener.fd, opener.pid);
 }

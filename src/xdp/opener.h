@@ -19,6 +19,7 @@
 #include <sys/types.h>
 
 #include "base/number.h"
+#include "xdp/privileges.h"
 #include "xdp/prog.h"
 #include "xdp/umem.h"
 #include "xdp/xsk.h"
@@ -42,10 +43,16 @@ int opener_permit_device(struct opener_permits *permits, const struct opener_per
 void opener_permit_realtime(struct opener_permits *permits, unsigned priority);
 
 struct opener_opts {
-	/* Permits what the configuration has. Runs in the helper, at its start and at each opener_refresh(), and
-	 * believes nothing that the client says. Returns 0, or -errno after a message. */
-	int (*permit)(void *context, struct opener_permits *permits);
+	/* Permits what the configuration has. Runs in the helper: once for the one that is in memory, then, as at
+	 * each opener_refresh(), for the one that is read afresh. It believes nothing that the client says.
+	 * Returns 0, or -errno after a message. */
+	int (*permit)(void *context, bool afresh, struct opener_permits *permits);
 	void *context;
+	/* The helper gives up what the configuration does not need, and is confined (confine.h). */
+	bool confined;
+	const struct privileges_user *user; /* if confined: whom both processes run as */
+	/* An operator at a terminal is told by name whose program is in the way, which takes more capabilities. */
+	bool by_hand;
 };
 
 /*
@@ -137,8 +144,7 @@ void opener_port_restore(int ifindex);
 int opener_peer_name(const char *ifname, int ifindex, char *name, size_t size);
 
 /*
- * Gives up every capability of this process, the bounding set too, and all ways to regain one
- * (no_new_privs), for this thread and those it starts. Returns 0, or -EPERM or another -errno after a
- * message.
+ * Runs as that user, gives up every capability of this process, as privileges_keep(), and confines it to what its part takes, as
+ * confine_frames(). After opener_start(), and before the first other thread. Returns 0, or -errno after a message.
  */
-int opener_drop_privileges(void);
+int opener_drop_privileges(const struct privileges_user *user);

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <limits.h>
+#include <linux/capability.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,11 +15,13 @@
 
 #include "base/log.h"
 #include "base/signals.h"
+#include "xdp/confine.h"
 #include "xdp/external.h"
 #include "xdp/offload.h"
 #include "xdp/opener_acts.h"
 #include "xdp/opener_proto.h"
 #include "xdp/packet.h"
+#include "xdp/privileges.h"
 #include "xdp/uapi.h"
 
 /* The socket to the client in this process; what is above it is closed. */
@@ -68,6 +71,7 @@ struct helper {
 	struct opener_permits permits;
 	struct change *change;
 	unsigned changes;
+	bool begun;
 };
 
 /* One request while it is served. */
@@ -266,6 +270,61 @@ static void put_back(const struct change *change)
 		    match.first, ERR_ARGS(err), command);
 }
 
+/* --- its own rights --- */
+
+/* SIGINT and SIGTERM are blocked since main(), SIGPIPE is ignored: as those, the rest of what a terminal
+ * or a service manager sends to all of a group is the client's to end by. */
+static void stay_alive(void)
+{
+	const struct sigaction ignore = { .sa_handler = SIG_IGN };
+
+	sigaction(SIGHUP, &ignore, NULL);
+	sigaction(SIGQUIT, &ignore, NULL);
+	/* Its end cuts an act short as its signal would. */
+	(void)prctl(PR_SET_PDEATHSIG, SIGTERM);
+}
+
+/* What the acts of this configuration take. */
+static uint64_t needed_capabilities(const struct helper *helper)
+{
+	uint64_t needed = CAPABILITY(CAP_NET_ADMIN) | CAPABILITY(CAP_NET_RAW) |
+			  CAPABILITY(CAP_BPF) | CAPABILITY(CAP_IPC_LOCK);
+	bool looks = helper->opts->by_hand;
+
+	for (unsigned i = 0; i < helper->permits.count; i++)
+		looks |= helper->permits.permit[i].allowed.replace;
+	if (looks) /* at other programs, their links and who holds them; and takes them off */
+		needed |= CAPABILITY(CAP_SYS_ADMIN) | CAPABILITY(CAP_SYS_PTRACE);
+	if (helper->opts->by_hand) /* in everybody's folders of /proc */
+		needed |= CAPABILITY(CAP_DAC_READ_SEARCH);
+	if (helper->permits.realtime)
+		needed |= CAPABILITY(CAP_SYS_NICE);
+	/* What does as well. */
+	if (!privileges_have(CAP_BPF))
+		needed |= CAPABILITY(CAP_SYS_ADMIN);
+	if (!privileges_have(CAP_IPC_LOCK))
+		needed |= CAPABILITY(CAP_SYS_RESOURCE);
+	return needed;
+}
+
+/* Once, before a file is read: as who can read it later as well. A reload does not bring back what was given up. */
+static int begin(struct helper *helper)
+{
+	const struct opener_opts *opts = helper->opts;
+	int err = opts->permit(opts->context, false, &helper->permits);
+
+	if (!err && opts->confined) {
+		err = privileges_become(opts->user);
+		stay_alive();
+		if (!err)
+			err = privileges_keep(needed_capabilities(helper));
+		if (!err)
+			err = confine_opener(helper->client);
+	}
+	helper->begun = !err;
+	return err;
+}
+
 /* --- the acts --- */
 
 static int serve_check(struct serving *serving)
@@ -277,9 +336,10 @@ static int serve_check(struct serving *serving)
 static int serve_refresh(struct serving *serving)
 {
 	struct helper *helper = serving->helper;
+	int err = helper->begun ? 0 : begin(helper);
 
 	/* What was permitted before stays: a reload that fails goes back to it. */
-	return helper->opts->permit(helper->opts->context, &helper->permits);
+	return err ? err : helper->opts->permit(helper->opts->context, true, &helper->permits);
 }
 
 static int serve_memlock(struct serving *serving)
@@ -628,18 +688,6 @@ static int keep_only(int socket)
 	(void)dup2(STDERR_FILENO, STDIN_FILENO);
 	(void)dup2(STDERR_FILENO, STDOUT_FILENO);
 	return 0;
-}
-
-/* SIGINT and SIGTERM are blocked since main(), SIGPIPE is ignored: as those, the rest of what a terminal
- * or a service manager sends to all of a group is the client's to end by. */
-static void stay_alive(void)
-{
-	const struct sigaction ignore = { .sa_handler = SIG_IGN };
-
-	sigaction(SIGHUP, &ignore, NULL);
-	sigaction(SIGQUIT, &ignore, NULL);
-	/* Its end cuts an act short as its signal would. */
-	(void)prctl(PR_SET_PDEATHSIG, SIGTERM);
 }
 
 void opener_helper_run(int socket, pid_t client, const struct opener_opts *opts)

@@ -175,9 +175,9 @@ int packet_send(int fd, const struct packet *packet)
 		{ (void *)&packet->head, sizeof(packet->head) },
 		{ packet->frame, packet->len },
 	};
-	const struct msghdr message = { .msg_iov = parts, .msg_iovlen = 2 };
 
-	return sendmsg(fd, &message, MSG_DONTWAIT | MSG_NOSIGNAL) < 0 ? -errno : 0;
+	/* Not sendmsg(2): that could name another interface, and so is not for this process (confine.h). */
+	return writev(fd, parts, 2) < 0 ? -errno : 0;
 }
 
 uint32_t packet_overflow(int fd)

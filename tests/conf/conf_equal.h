@@ -45,7 +45,8 @@ static inline bool conf_equal(const struct conf *one, const struct conf *other)
 	bool same = one->ports == other->ports && one->forwards == other->forwards &&
 		    one->keep_privileges == other->keep_privileges &&
 		    !strcmp(one->control_socket, other->control_socket) &&
-		    !strcmp(one->control_group, other->control_group);
+		    !strcmp(one->control_group, other->control_group) &&
+		    !strcmp(one->user, other->user);
 
 	for (unsigned i = 0; same && i < one->ports; i++)
 		same = same_port(one->port[i], other->port[i]);

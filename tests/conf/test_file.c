@@ -80,7 +80,7 @@ static void every_key_is_read(void **state)
 		      "tx-vlan-pri = 3\ntx-dmac = 02:00:00:00:00:09\ntx-smac = 04:00:00:00:00:01\n"
 		      "tx-cycle = 1000\ntstamp = yes\nclock = TAI\n"
 		      "[millrace]\ncontrol-socket = /run/x.sock\ncontrol-group = staff\n"
-		      "keep-privileges = yes\nring-size = 512\nframes-per-queue = 4000\n"
+		      "user = somebody\nkeep-privileges = yes\nring-size = 512\nframes-per-queue = 4000\n"
 		      "huge-pages = yes\n"
 		      "[port a]\ndevice = eth0\nqueues = 0,2,\n\t4\nattach = native\n"
 		      "zero-copy = require\npromiscuous = on\nvlan-offload = keep\nreplace = yes\n"
@@ -92,6 +92,7 @@ static void every_key_is_read(void **state)
 		0);
 	assert_string_equal(conf.control_socket, "/run/x.sock");
 	assert_string_equal(conf.control_group, "staff");
+	assert_string_equal(conf.user, "somebody");
 	assert_true(conf.keep_privileges);
 	assert_int_equal(conf.port[0].queues.count, 3);
 	assert_int_equal(conf.port[0].queues.value[2], 4);
@@ -253,10 +254,11 @@ static const struct {
 	{ WAN "[forward m]\nmode = txpush\nports = wan\nsizes = 64-99\ntx-pkt-size = 64\n"
 	      "clock = UTC\n",
 	  "f:8: [forward m]: clock = UTC: must be MONOTONIC, REALTIME, TAI or BOOTTIME\n" },
-	{ "[millrace]\ncontrol-socket = run/x\ncontrol-group = a b\n" WAN
+	{ "[millrace]\ncontrol-socket = run/x\ncontrol-group = a b\nuser = ^\n" WAN
 	  "[forward m]\nmode = rxdrop\nports = wan\n",
 	  "f:2: [millrace]: control-socket = run/x: must be an absolute path of up to 107 characters\n"
-	  "f:3: [millrace]: control-group = a b: a group name has 1 to 32 letters, digits, . _ or -\n" },
+	  "f:3: [millrace]: control-group = a b: a group name has 1 to 32 letters, digits, . _ or -\n"
+	  "f:4: [millrace]: user = ^: a user name has 1 to 32 letters, digits, . _ or -\n" },
 	{ "[port wan]\ndevice = a b\n[forward m]\nmode = rxdrop\nports = wan\n",
 	  "f:2: [port wan]: device = a b: an interface name has no blank, control character or leading "
 	  "semicolon\n" },

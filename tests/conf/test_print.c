@@ -101,7 +101,7 @@ static void flags_become_a_file_and_flags_again(void **state)
 		{ "-r -i a -b 15 --ring-size=16 --frames-per-queue=81", NULL },
 		{ "-r -i a -W fifo -U 50 --cpus=3,1", "-r -i a -W FIFO -U 50 --cpus=3,1" },
 		{ "-r -i a -n 7 -d 9 --confirm=30 -x -a -I eth -Q --json --keep-privileges", NULL },
-		{ "-r -i a --huge-pages --control-socket=/run/x --control-group=g", NULL },
+		{ "-r -i a --huge-pages --user=u --control-socket=/run/x --control-group=g", NULL },
 		{ "-t -i a", NULL },
 		{ "-t -i a -V -y", NULL },
 		{ "-t -i a -V -y -s 64", "-t -i a --sizes=64-66 -V -y" },

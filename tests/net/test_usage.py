@@ -29,7 +29,8 @@ def test_help_names_every_flag(flag):
                  "-a", "-I", "-Q", "-R", "--cpus", "--ring-size", "--frames-per-queue",
                  "--huge-pages", "--json", "--keep-privileges", "--promiscuous", "--vlan-offload",
                  "--confirm", "--config", "--check",
-                 "--print-config", "--plan", "--control-socket", "--control-group", "--help-config",
+                 "--print-config", "--plan", "--control-socket", "--control-group", "--user",
+                 "--help-config",
                  "--help", "--version"):
         assert re.search(rf"(?<![\w-]){name}\b", done.stdout), name
 

@@ -16,9 +16,11 @@ static bool keep(enum log_level level, const char *text, void *context)
 }
 
 /* In the helper, whose messages come to us. */
-static int permit(void *context, struct opener_permits *permits)
+static int permit(void *context, bool afresh, struct opener_permits *permits)
 {
 	(void)permits;
+	if (!afresh)
+		return 0;
 	log_warning("listed for %s", (const char *)context);
 	return 0;
 }
