@@ -181,6 +181,8 @@ const char *err_advice(int err)
 		return nofile_advice();
 	case ENOMEM:
 		return memory_advice();
+	case EROFS:
+		return "; mount it for writing, or in a systemd unit name it in ReadWritePaths=";
 	case ENFILE:
 		return "; raise the host's limit on open files (fs.file-max)";
 	default:

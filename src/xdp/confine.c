@@ -175,6 +175,9 @@ static int set_attributes(scmp_filter_ctx filter)
 
 	if (!err)
 		err = seccomp_attr_set(filter, SCMP_FLTATR_CTL_LOG, 1);
+	/* The kernel's own error in the place of one for all. */
+	if (!err)
+		err = seccomp_attr_set(filter, SCMP_FLTATR_API_SYSRAWRC, 1);
 	/* A tree: a call whose arguments are looked at, such as the wake-up to send, is near its root. */
 	if (!err)
 		err = seccomp_attr_set(filter, SCMP_FLTATR_CTL_OPTIMIZE, 2);

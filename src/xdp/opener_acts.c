@@ -44,7 +44,8 @@ static int check_capabilities(void)
 		return 0;
 	log_error(
 		"missing %s: run as root, or give the program CAP_NET_ADMIN, CAP_NET_RAW and CAP_BPF "
-		"(and CAP_IPC_LOCK where the frames exceed `ulimit -l`)",
+		"(and CAP_IPC_LOCK where the frames exceed `ulimit -l`), in a systemd unit by "
+		"AmbientCapabilities= and CapabilityBoundingSet=",
 		missing);
 	return -EPERM;
 }
@@ -218,8 +219,9 @@ int act_realtime(pid_t tid, unsigned priority)
 		return 0;
 	err = -errno;
 	log_error("-W FIFO -U %u: " ERR_FORMAT
-		  "; it needs CAP_SYS_NICE, and real-time share in the "
-		  "control group",
+		  "; it needs CAP_SYS_NICE from the start (in a systemd unit AmbientCapabilities= "
+		  "and CapabilityBoundingSet=, and no RestrictRealtime=), and real-time share in "
+		  "the control group",
 		  priority, ERR_ARGS(err));
 	return err;
 }

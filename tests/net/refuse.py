@@ -15,10 +15,12 @@ import sys
 NUMBERS = {
     "x86_64": {"mmap": 9, "socket": 41, "bind": 49, "setsockopt": 54, "getsockopt": 55,
                "memfd_create": 319, "bpf": 321, "prctl": 157, "sched_setaffinity": 203,
-               "clone3": 435, "ioctl": 16, "eventfd2": 290, "epoll_create1": 291, "capset": 126},
+               "clone3": 435, "ioctl": 16, "eventfd2": 290, "epoll_create1": 291, "capset": 126,
+               "clone": 56, "seccomp": 317},
     "aarch64": {"mmap": 222, "socket": 198, "bind": 200, "setsockopt": 208, "getsockopt": 209,
                 "memfd_create": 279, "bpf": 280, "prctl": 167, "sched_setaffinity": 122,
-                "clone3": 435, "ioctl": 29, "eventfd2": 19, "epoll_create1": 20, "capset": 91},
+                "clone3": 435, "ioctl": 29, "eventfd2": 19, "epoll_create1": 20, "capset": 91,
+                "clone": 220, "seccomp": 277},
 }
 PR_SET_SECCOMP, SECCOMP_MODE_FILTER = 22, 2
 RET_ERRNO, RET_ALLOW = 0x00050000, 0x7fff0000

@@ -35,6 +35,16 @@ def flags(xskmap):
     return ["--attach-method=external", f"--xskmap={xskmap}"]
 
 
+def test_read_only_bpffs_is_named(rig1, millraced, bpffs, example):
+    """Field case 60: and what of a unit is to be changed."""
+    rig = rig1()
+    theirs = External(bpffs, "theirs", example)
+    run("mount", "-o", "remount,ro", bpffs.path)
+    said = millraced(rig.dut, "-r", "-i", "d0", *flags(theirs.xskmap), ready=False).fails(1)
+    assert re.search(rf"d0: xskmap {theirs.xskmap}: cannot be opened: EROFS \(.*\); mount it for "
+                     r"writing, or in a systemd unit name it in ReadWritePaths=", said), said
+
+
 def forwards(wire, first=0, count=200):
     sent = [frames.numbered(n) for n in range(first, first + count)]
     exchange(wire, wire, sent, [frames.swapped(one) for one in sent])

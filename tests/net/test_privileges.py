@@ -1,5 +1,6 @@
-"""What the daemon needs to start and what it keeps afterwards (RIG-1)."""
+"""What the daemon needs to start, and what both processes keep afterwards (RIG-1, RIG-2)."""
 
+import os
 import pathlib
 import re
 import resource
@@ -7,8 +8,10 @@ import shlex
 
 import frames
 import pytest
-from appliance import forward, port
+from appliance import File, forward, port
 from daemon import total
+from test_opener import helper_of
+from wire import exchange
 
 SMALL = ["--ring-size=64", "--frames-per-queue=512"]  # 2 MiB of frames
 
@@ -41,11 +44,153 @@ def test_no_capability_is_left(rig1, millraced, attach, waiting, mode):
     daemon.stop()
 
 
+NEEDED = ("net_admin", "net_raw", "bpf", "ipc_lock")
+NUMBER = {"net_admin": 12, "net_raw": 13, "ipc_lock": 14, "sys_ptrace": 19, "sys_admin": 21,
+          "dac_read_search": 2, "bpf": 39}
+USER = "nobody"
+# What the process of frames has open besides its standard files: kinds, without the numbers.
+FRAMES_HAS = {"anon_inode:[eventpoll]", "anon_inode:[eventfd]", "anon_inode:[timerfd]",
+              "anon_inode:[signalfd]", "anon_inode:bpf-map", "anon_inode:bpf-prog",
+              "anon_inode:bpf_link", "anon_inode:[bpf_link]", "socket:",
+              "/memfd:millrace-umem (deleted)"}
+
+
+def mask(names):
+    return sum(1 << NUMBER[name] for name in names)
+
+
+def of_every_thread(pid, field):
+    return {re.search(rf"^{field}:\s+(.*)$", (task / "status").read_text(), re.M).group(1)
+            for task in pathlib.Path(f"/proc/{pid}/task").iterdir()}
+
+
+def open_files(pid, above=2):
+    folder = pathlib.Path(f"/proc/{pid}/fd")
+    return {re.sub(r"(?<=socket:).*", "", os.readlink(one)) for one in folder.iterdir()
+            if int(one.name) > above}
+
+
+def is_confined(pid, kept):
+    left = capabilities(pid)
+    assert left.pop("CapInh") == left.pop("CapAmb") == {0}
+    assert set(left) == {"CapEff", "CapPrm", "CapBnd"} and all(one == {kept} for one in left.values()), left
+    assert of_every_thread(pid, "NoNewPrivs") == {"1"}
+    assert of_every_thread(pid, "Seccomp") == {"2"}
+
+
+def user_of(pid):
+    """Its user, real to file system, and its groups; of every thread."""
+    return [of_every_thread(pid, field) for field in ("Uid", "Gid", "Groups")]
+
+
+@pytest.fixture
+def theirs(file):
+    """A configuration file in a folder that the user whom the daemon becomes has."""
+    folder = file.sock.parent
+    os.chown(folder, 65534, 65534)
+    return File(folder / "millrace.conf", file.sock)
+
+
+def test_what_is_left_of_both_processes_in_a_daemon(rig2, tap, millraced, theirs):
+    """Read back from the kernel: capabilities in all sets, no_new_privs, seccomp, user, open files; after a
+    reload that makes threads too."""
+    rig = rig2()
+    near, far = tap(rig.gen, "g0"), tap(rig.sink, "s0")
+    ports = [port(name, name) for name in rig.ports]
+    patch = forward("main", "patch", "d0, d1", ring_size=64, frames_per_queue=512)
+    theirs.write(*ports, patch)
+    daemon = millraced(rig.dut, "--config", theirs.path, "--user=nobody")
+    helper = helper_of(daemon)
+    theirs.take(*ports, patch, "batch = 7\n", "wait = spin\n")
+    sent = [frames.numbered(n) for n in range(100)]
+    exchange(near, far, sent, sent)
+    for pid, kept in ((daemon.pid, 0), (helper, mask(NEEDED))):
+        is_confined(pid, kept)
+        assert user_of(pid) == [{"\t".join(["65534"] * 4)}] * 2 + [{"65534 "}], user_of(pid)
+    assert open_files(daemon.pid) <= FRAMES_HAS, open_files(daemon.pid) - FRAMES_HAS
+    assert {"socket:", "anon_inode:bpf-map"} <= open_files(daemon.pid)
+    assert open_files(helper) == {"socket:"}
+    daemon.stop()
+    assert list(theirs.sock.parent.iterdir()) == [theirs.path], "its folder was theirs"
+
+
+def test_from_flags_the_helper_can_tell_whose_program_is_in_the_way(rig1, millraced):
+    rig = rig1()
+    daemon = millraced(rig.dut, "-i", "d0")
+    is_confined(daemon.pid, 0)
+    is_confined(helper_of(daemon), mask((*NEEDED, "sys_admin", "sys_ptrace", "dac_read_search")))
+    daemon.stop()
+
+
+def test_user_that_cannot_be_is_named(rig1, millraced, theirs):
+    rig = rig1()
+    theirs.write(port("d0", "d0"), forward("main", "rxdrop", "d0"))
+
+    def says(user, pattern, **options):
+        said = millraced(rig.dut, "--config", theirs.path, f"--user={user}", ready=False,
+                         **options).fails(1)
+        assert re.search(pattern, said), said
+
+    says("nosuch", r"error: user nosuch: there is none: .*; `useradd --system nosuch` makes one")
+    says("daemon", r"error: user daemon: this process cannot run as another user: EPERM .*User=daemon",
+         wrap=as_a_service())
+    theirs.path.chmod(0o600)
+    says(USER, rf"error: {theirs.path}: is not read by the helper process, user 65534: EACCES .*`chgrp`")
+    assert rig.dut.attached() == {}
+
+
+def as_a_service(*capabilities):
+    """Wrap a command as a unit starts it: User=nobody, these in AmbientCapabilities= and
+    CapabilityBoundingSet= alone."""
+    names = ",".join(f"+{name}" for name in capabilities)
+    sets = [f"--{which}={'-all,' + names if names else '-all'}"
+            for which in ("inh-caps", "ambient-caps", "bounding-set")]
+    return lambda argv: ["setpriv", f"--reuid={USER}", "--regid=nogroup", "--clear-groups", *sets, *argv]
+
+
+def test_runs_as_a_service_with_the_documented_capabilities(rig1, tap, millraced, theirs):
+    """Field case 59: nothing is left in effect of the process of frames, and a reload is taken over."""
+    rig = rig1()
+    wire = tap(rig.gen, "g0")
+    small = {"ring_size": 64, "frames_per_queue": 512}
+    theirs.write(port("d0", "d0"), forward("main", "rxdrop", "d0", **small))
+    daemon = millraced(rig.dut, "--config", theirs.path, wrap=as_a_service(*NEEDED))
+    theirs.take(port("d0", "d0"), forward("main", "rxdrop", "d0", **small | {"ring_size": 128,
+                                                                              "frames_per_queue": 1024}))
+    helper = helper_of(daemon)
+    for pid, kept in ((daemon.pid, 0), (helper, mask(NEEDED))):
+        left = capabilities(pid)
+        assert left["CapEff"] == left["CapPrm"] == {kept} and left["CapAmb"] == left["CapInh"] == {0}
+        assert of_every_thread(pid, "NoNewPrivs") == {"1"} and of_every_thread(pid, "Seccomp") == {"2"}
+        # Without CAP_SETPCAP the bounding set stays; nothing can be executed that would use it.
+        assert left["CapBnd"] == {mask(NEEDED)}
+    wire.send_all(frames.numbered(n) for n in range(100))
+    daemon.quiet_record()
+    assert total(daemon.stop(), "rx_packets") == 100
+
+
+@pytest.mark.parametrize("missing", NEEDED)
+def test_service_without_one_capability_names_it(rig1, millraced, theirs, missing):
+    """Field case 59: each in turn, with what of the unit is to be changed."""
+    rig = rig1()
+    theirs.write(port("d0", "d0"), forward("main", "rxdrop", "d0"))
+    said = millraced(rig.dut, "--config", theirs.path, ready=False,
+                     wrap=as_a_service(*(name for name in NEEDED if name != missing)),
+                     limits={resource.RLIMIT_MEMLOCK: 64 << 10}).fails(1)
+    if missing == "ipc_lock":
+        assert re.search(r"RLIMIT_MEMLOCK allows 65536 .*LimitMEMLOCK= or CAP_IPC_LOCK", said), said
+    else:
+        assert re.search(rf"missing CAP_{missing.upper()}: .*in a systemd unit by AmbientCapabilities= "
+                         r"and CapabilityBoundingSet=", said), said
+    assert rig.dut.attached() == {}
+
+
 def test_privileges_are_kept_on_request(rig1, millraced):
     rig = rig1()
     daemon = millraced(rig.dut, "-i", "d0", "--keep-privileges")
     left = capabilities(daemon.pid)
     assert all(left["CapEff"]) and all(left["CapPrm"])
+    assert of_every_thread(daemon.pid, "Seccomp") == {"0"}
     daemon.stop()
 
 
