@@ -103,7 +103,7 @@ int opener_permit_device(struct opener_permits *permits, const struct opener_per
 	struct permit added;
 	void *grown;
 
-	memset(&added, 0, sizeof(added)); /* to be compared as a whole */
+	memset(&added, 0, sizeof(added));
 	added.allowed.program = !permit->xskmap;
 	added.allowed.xskmap = permit->xskmap;
 	added.allowed.replace = permit->replace;
@@ -113,6 +113,7 @@ int opener_permit_device(struct opener_permits *permits, const struct opener_per
 	snprintf(added.xskmap, sizeof(added.xskmap), "%s", permit->xskmap ? permit->xskmap : "");
 	permit_queues(&added.allowed, permit->queues);
 	for (unsigned i = 0; i < permits->count; i++) {
+		/* NOLINTNEXTLINE(bugprone-suspicious-memory-comparison): zeroed as a whole */
 		if (!memcmp(&permits->permit[i], &added, sizeof(added)))
 			return 0;
 	}

@@ -376,14 +376,21 @@ static void only_what_is_a_processes_part_passes(void **state)
 	assert_int_equal(wrong, 0);
 }
 
+struct waiting {
+	int fd; /* what comes there ends the wait */
+	int err;
+};
+
 /* A thread that was there before is confined too. */
 static void *wait_and_try(void *context)
 {
+	struct waiting *waiting = context;
 	char byte;
 
-	while (read(*(int *)context, &byte, 1) < 0)
+	while (read(waiting->fd, &byte, 1) < 0)
 		;
-	return (void *)(intptr_t)make_internet_socket();
+	waiting->err = make_internet_socket();
+	return NULL;
 }
 
 static void threads_that_run_are_confined(void **state)
@@ -394,15 +401,18 @@ static void threads_that_run_are_confined(void **state)
 	(void)state;
 	pid = fork();
 	if (!pid) {
+		struct waiting waiting;
 		pthread_t thread;
-		void *result = NULL;
 		int go[2];
 
-		if (pipe(go) || pthread_create(&thread, NULL, wait_and_try, &go[0]) ||
-		    confine_frames(pair[0], 1) || write(go[1], "", 1) != 1 ||
-		    pthread_join(thread, &result))
+		if (pipe(go))
 			_exit(255);
-		_exit((intptr_t)result == EPERM ? 0 : 1);
+		waiting.fd = go[0];
+		if (pthread_create(&thread, NULL, wait_and_try, &waiting) ||
+		    confine_frames(pair[0], 1) || write(go[1], "", 1) != 1 ||
+		    pthread_join(thread, NULL))
+			_exit(255);
+		_exit(waiting.err == EPERM ? 0 : 1);
 	}
 	assert_int_equal(waitpid(pid, &status, 0), pid);
 	assert_true(WIFEXITED(status));
