@@ -2,6 +2,7 @@
 others. The XDP program gives them to the host, and copies cross the patch: each once, unchanged, in
 order."""
 
+import contextlib
 import os
 import signal
 import socket
@@ -16,7 +17,8 @@ from frames import ALICE, BROADCAST, IPV4
 from lab import SLOWNESS, wait_until
 from prometheus_client.openmetrics.parser import text_string_to_metric_families
 from test_opener import helper_of
-from wire import exchange
+from test_steering import Session, nd_for
+from wire import Taker, exchange
 
 IPV6, ICMPV6 = 0x86DD, 58
 ADDRESSES = {"g0": "10.76.0.1/24", "d0": "10.76.0.2/24", "s0": "10.76.0.3/24"}
@@ -72,9 +74,9 @@ def icmpv6(kind, body, hop_by_hop=b""):
     return frames.ethernet(ALL_NODES_MAC, ALICE, IPV6, ipv6(src, ALL_NODES, packet, hop_by_hop))
 
 
-def arp(number):
+def arp(number, sender="10.76.0.1"):
     """A question for somebody else, each for another one."""
-    return frames.arp(1, ALICE, "10.76.0.1", f"10.77.{number >> 8}.{number & 0xff}")
+    return frames.arp(1, ALICE, sender, f"10.77.{number >> 8}.{number & 0xff}")
 
 
 def router_advertisement(number):
@@ -385,3 +387,127 @@ def test_they_outlive_the_helper_process(rig, patch, tap, stream, file, sock, at
     exchange(gen, sink, sent[:50], sent[:50])
     nothing(host)
     daemon.stop()
+
+
+# Everything at once
+
+ASKER6, HOST6 = "2001:db8::1", "2001:db8::2"
+
+
+class Crowd:
+    """What one wire carries at once: frames for the far side, frames for both, questions to the host."""
+
+    def __init__(self, rig):
+        mac = rig.macs["g0"]
+        solicitation = nd_for(HOST6, rig, src=ASKER6)
+        kinds = {**KINDS, "ARP": lambda number: arp(number, "10.76.0.9")}  # gen's own is the session's
+        self._builds = [
+            *kinds.values(),
+            *[frames.numbered] * 4,
+            lambda number: frames.arp(1, mac, f"10.76.0.{100 + number % 100}", "10.76.0.2"),
+            lambda number: solicitation,
+        ]
+
+    def build(self, number):
+        return self._builds[number % len(self._builds)](number)
+
+    def sent(self, count):
+        """{class: its frames in order} of the first `count`."""
+        classes = {name: [] for name in (*KINDS, "wire", "ask", "solicit")}
+        names = [*KINDS, *["wire"] * 4, "ask", "solicit"]
+        for number in range(count):
+            classes[names[number % len(names)]].append(self.build(number))
+        return classes
+
+
+def in_order(wanted, got):
+    """Those of `got` that are wanted; none twice and none before one that was sent earlier."""
+    place = {frame: at for at, frame in enumerate(wanted)}
+    found = [place[frame] for frame in got if frame in place]
+    assert all(one < other for one, other in zip(found, found[1:])), "a frame twice, or overtaken"
+    return len(found)
+
+
+@contextlib.contextmanager
+def crowded(rig, tap, stream, task, *, exact, seconds=0.4):
+    """The crowd is on its way meanwhile. `exact`: each frame is where it belongs, once; else once at most."""
+    crowd = Crowd(rig)
+    with contextlib.closing(tap(rig.gen, "g0")) as near, \
+            contextlib.closing(tap(rig.sink, "s0")) as far, \
+            contextlib.closing(tap(rig.dut, "d0")) as host:
+        takers = [Taker(task, one) for one in (near, far, host)]
+        running = stream(near, crowd.build, 700)
+        counts = {}
+        yield counts
+        time.sleep(seconds)
+        running.stop()
+        time.sleep(0.3 * SLOWNESS)  # for what is on its way; by the session it is never quiet
+        back, across, up = [taker.stop(quiet=0) for taker in takers]
+    sent = crowd.sent(running.given)
+    counts.update(wire=len(sent["wire"]), both=sum(len(sent[name]) for name in KINDS))
+    for name in (*KINDS, "wire"):
+        passed = in_order(sent[name], across)
+        assert not exact or passed == len(sent[name]), f"{name}: {passed} of {len(sent[name])}"
+    for name in KINDS:
+        had = in_order(sent[name], up)
+        assert not exact or had == len(sent[name]), f"{name}, host: {had} of {len(sent[name])}"
+    assert not exact or not in_order(sent["wire"], up), "the host has what is the wire's"
+    asked = {*sent["ask"], *sent["solicit"]}
+    assert not exact or not asked.intersection(across), "a question to the host crossed"
+    replies = sum(one[12:14] == b"\x08\x06" and one[21] == 2 and one[41] >= 100 for one in back)
+    advertised = sum(one[12:14] == b"\x86\xdd" and one[54] == 136 for one in back)
+    assert (replies, advertised) == (len(sent["ask"]), len(sent["solicit"])) or not exact
+    assert replies and advertised, "the host answers, whatever becomes of the daemon"
+
+
+def test_the_host_keeps_its_own_network(rig, millraced, file, sock, tap, stream, task, closing,
+                                        attach):
+    """TCP with the host, ARP and ND for it and for others, DHCP and RA, and frames that only cross."""
+    rig.offloads_off("g0", "s0", "d0")
+    session = Session(rig, closing, host="10.76.0.2")
+    beating = True
+
+    def beat():
+        beats = 0
+        while beating:
+            session.beat(1)
+            beats += 1
+            time.sleep(0.002)
+        return beats
+
+    def counted():
+        stats = result(sock, "stats")
+        return {"both": copies(sock)["copied"],
+                "wire": sum(one["tx_packets"] for one in stats["sockets"] if one["port"] == "lan")}
+
+    def crossed():
+        """Once it stands: a worker that is kept off its CPU is told as it was last seen."""
+        seen = [counted()]
+
+        def stands():
+            seen.append(counted())
+            return seen[-1] == seen[-3 if len(seen) > 2 else 0] and len(seen) > 2
+
+        wait_until(stands, 5 * SLOWNESS, "counts that stand", step=0.1)
+        return seen[-1]
+
+    alive = task(beat)
+    file.write(*sections(attach))
+    with crowded(rig, tap, stream, task, exact=False):
+        daemon = millraced(rig.dut, "--config", file.path)
+    before = crossed()
+    with crowded(rig, tap, stream, task, exact=True) as sent:
+        file.take(*[*sections(attach)[:2], forward("wire", "patch", "wan lan", batch=16)])
+    assert {name: count - before[name] for name, count in crossed().items()} == sent
+    with crowded(rig, tap, stream, task, exact=False):
+        daemon.kill()
+        wait_until(lambda: rig.dut.attached() == {}, 5 * SLOWNESS, "program gone")
+        daemon = millraced(rig.dut, "--config", file.path)
+    before = crossed()
+    with crowded(rig, tap, stream, task, exact=True) as sent:
+        pass
+    assert {name: count - before[name] for name, count in crossed().items()} == sent
+    with crowded(rig, tap, stream, task, exact=False):
+        daemon.stop()
+    beating = False
+    assert alive.result(10) > 100, "the session was never interrupted for long"

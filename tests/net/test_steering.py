@@ -51,14 +51,14 @@ def patch(attach="auto", passes=None, **keys):
 class Session:
     """A TCP session of gen with the host, both ends real sockets; each beat is there and back."""
 
-    def __init__(self, rig, closing):
+    def __init__(self, rig, closing, host=HOST):
         with rig.dut.entered():
-            server = closing(socket.create_server((HOST, PORT)))
+            server = closing(socket.create_server((host, PORT)))
         with rig.gen.entered():
             self._client = closing(socket.socket())
         server.settimeout(5)
         self._client.settimeout(5)
-        self._client.connect((HOST, PORT))
+        self._client.connect((host, PORT))
         self._peer = closing(server.accept()[0])
         self._peer.settimeout(5)
         self._beats = 0
@@ -147,11 +147,11 @@ def who_gets(ends, frame):
     return None
 
 
-def nd_for(target, rig):
+def nd_for(target, rig, src=GEN6):
     """A solicitation as gen sends it, with its own address to answer to."""
     body = icmp6(135, target) + b"\1\1" + rig.macs["g0"]
     group = b"\x33\x33\xff" + six(target)[13:]
-    packet = ipv6(58, body, src=GEN6, dst=f"ff02::1:ff{six(target)[13]:02x}:"
+    packet = ipv6(58, body, src=src, dst=f"ff02::1:ff{six(target)[13]:02x}:"
                   f"{int.from_bytes(six(target)[14:], 'big'):x}")
     head = packet[8:40] + (len(body)).to_bytes(4, "big") + b"\0\0\0\x3a"
     total_ = frames.checksum(head + body).to_bytes(2, "big")
