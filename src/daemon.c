@@ -240,6 +240,7 @@ static int permit_port(const struct conf_forward *forward, const struct conf_por
 	struct opener_permit permit = {
 		.device = port->device,
 		.xskmap = port->xskmap[0] ? port->xskmap : NULL,
+		.dispatcher = port->attach_method == CONF_ATTACH_METHOD_DISPATCHER,
 		.replace = port->replace,
 		.vlan_offload = !port->keep_vlan_offload,
 		.busy_poll = forward->busy_poll,

@@ -138,6 +138,7 @@ int forwarder_attach(const struct forwarder *forwarder, struct port *port)
 		.queues = port->netdev.rx_queues,
 		.attach = attach_of[port->conf->attach],
 		.replace = port->conf->replace,
+		.dispatcher = port->conf->attach_method == CONF_ATTACH_METHOD_DISPATCHER,
 	};
 	int err = go_on();
 
@@ -543,7 +544,7 @@ void forwarder_stop(struct forwarder *forwarder)
 		prog_settle();
 	stop_workers(forwarder);
 	for (unsigned i = 0; i < forwarder->ports; i++)
-		prog_detach(&forwarder->port[i].prog);
+		forwarder_detach(&forwarder->port[i]);
 }
 
 /* What the kernel answered to wake-ups for sending, if it was more than the usual "again". */
@@ -621,9 +622,15 @@ int forwarder_close_lanes(struct forwarder *forwarder)
 	return -EUCLEAN;
 }
 
+void forwarder_detach(struct port *port)
+{
+	opener_detach(port->netdev.name, port->netdev.ifindex, &port->prog);
+}
+
 void forwarder_release_device(struct port *port)
 {
 	steering_close(port);
+	forwarder_detach(port);
 	prog_close(&port->prog);
 	if (port->promiscuous_fd > 0)
 		close(port->promiscuous_fd);

@@ -213,7 +213,7 @@ static void close_port(struct forwarder *forwarder, unsigned port)
 {
 	int ifindex = forwarder->port[port].netdev.ifindex;
 
-	prog_detach(&forwarder->port[port].prog);
+	forwarder_detach(&forwarder->port[port]);
 	for (unsigned i = 0; i < forwarder->workers; i++) {
 		struct lane *lane = forwarder_lane(forwarder, i, port);
 
@@ -373,7 +373,7 @@ uint32_t forwarder_lose_port(struct forwarder *forwarder, unsigned number)
 	/* What came before it went is taken: a port that still receives is to lose nothing. */
 	for (unsigned i = 0; i < forwarder->workers; i++)
 		prog_slot_clear(&port->prog, forwarder->worker[i]->number);
-	prog_detach(&port->prog);
+	forwarder_detach(port);
 	take_what_came(forwarder);
 	for (unsigned i = 0; i < forwarder->workers; i++)
 		taken += lane_lose(forwarder_lane(forwarder, i, number), forwarder->worker[i],

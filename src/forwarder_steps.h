@@ -24,6 +24,9 @@ void forwarder_announce(const struct forwarder *forwarder, unsigned worker, unsi
 void forwarder_tell_lane(const struct forwarder *forwarder, unsigned worker, unsigned port,
 			 const struct queue *queue);
 
+/* Takes the port's program off its device: none of it runs any more. */
+void forwarder_detach(struct port *port);
+
 /* Lets go of what a port without sockets has on its device; it may get another one. A zeroed one is fine, as
  * for the next. */
 void forwarder_release_device(struct port *port);

@@ -18,6 +18,7 @@ struct port_loss {
 	uint64_t retry_ns; /* not before then */
 	uint64_t wait_ns;  /* until the next attempt but one */
 	bool said;
+	uint32_t top; /* the dispatcher in which our program was found; 0: none yet */
 };
 
 /* What is known of frames that the program saw and nobody has; monitor.c's. */

@@ -30,6 +30,8 @@ static int attach_again(struct port *port, char *rival)
 	const struct prog_opts opts = {
 		.ifname = port->netdev.name,
 		.ifindex = port->netdev.ifindex,
+		.queues = port->netdev.rx_queues,
+		.attach = port->prog.native ? PROG_ATTACH_NATIVE : PROG_ATTACH_SKB,
 		.replace = port->conf->replace,
 	};
 	int err;
@@ -87,10 +89,10 @@ static void say_lost(struct port *port, int err, const char *rival, uint64_t now
 			"%s: program lost: our XDP program was taken off the interface, and frames go to the "
 			"host; it is attached again as soon as that can be had: %s%s",
 			port->netdev.name, rival[0] ? rival : error,
-			rival[0] && !port->conf->replace ? port->conf->line ?
-							   ", or set replace = yes" :
-							   ", or start with --replace" :
-							   "");
+			rival[0] && !port->conf->replace && !port->prog.dispatched ?
+				port->conf->line ? ", or set replace = yes" :
+						   ", or start with --replace" :
+				"");
 	port->loss.said = true;
 }
 
@@ -160,9 +162,29 @@ static void look_at_external(struct port *port, uint64_t now_ns)
 	}
 }
 
+/* A dispatcher is another one when programs joined or left it: only then it is looked into, for which it takes
+ * the helper. */
+static enum prog_fate fate_in_dispatcher(struct port *port)
+{
+	uint32_t top;
+
+	if (netdev_program_id(port->netdev.ifindex, &top) || (top && top == port->loss.top))
+		return PROG_ATTACHED;
+	port->loss.top = 0;
+	if (!top)
+		return PROG_DETACHED;
+	if (opener_fd() < 0)
+		return PROG_ATTACHED;
+	if (opener_dispatched(port->netdev.name, port->netdev.ifindex, port->prog.id))
+		return PROG_REPLACED;
+	port->loss.top = top;
+	return PROG_ATTACHED;
+}
+
 static void look_at(struct port *port, struct look *look)
 {
-	enum prog_fate fate = prog_fate(&port->prog);
+	enum prog_fate fate =
+		port->prog.dispatched ? fate_in_dispatcher(port) : prog_fate(&port->prog);
 	bool lost = port->loss.since_ns;
 
 	if (port->prog.external) {

@@ -56,8 +56,9 @@ enum conf_promiscuous {
 
 /* How frames come to our sockets. */
 enum conf_attach_method {
-	CONF_ATTACH_METHOD_LINK,     /* our program, attached by a bpf_link */
-	CONF_ATTACH_METHOD_EXTERNAL, /* somebody else's program, whose XSKMAP we fill */
+	CONF_ATTACH_METHOD_LINK,       /* our program, attached by a bpf_link */
+	CONF_ATTACH_METHOD_DISPATCHER, /* our program beside others, through libxdp */
+	CONF_ATTACH_METHOD_EXTERNAL,   /* somebody else's program, whose XSKMAP we fill */
 };
 
 /* What is done where somebody takes our XDP program off an interface. */

@@ -38,6 +38,7 @@ static const struct option_word program_lost_words[] = {
 
 static const struct option_word attach_method_words[] = {
 	{ "link", CONF_ATTACH_METHOD_LINK },
+	{ "dispatcher", CONF_ATTACH_METHOD_DISPATCHER },
 	{ "external", CONF_ATTACH_METHOD_EXTERNAL },
 	{ NULL, 0 },
 };
@@ -118,8 +119,8 @@ const struct option_row option_rows[] = {
 	  "take another XDP program off the interface; it is not put back at the end",
 	  SWITCH, PORT(replace), .in = IN_PORT,
 	  .about = "take another XDP program off the interface (no)" },
-	{ 0, "attach-method", NULL, "link|external",
-	  "link: our XDP program; external: one of yours, whose XSKMAP is filled (link)",
+	{ 0, "attach-method", NULL, "link|dispatcher|external",
+	  "our XDP program, alone or beside others; or one of yours, whose XSKMAP is filled (link)",
 	  &kind_words, .words = attach_method_words, PORT(attach_method), .in = IN_PORT },
 	{ 0, "xskmap", NULL, "PATH", "with --attach-method=external: where its XSKMAP is pinned (none)",
 	  &kind_map_path, PORT(xskmap), .in = IN_PORT,

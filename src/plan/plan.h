@@ -112,6 +112,9 @@ const struct plan_mode *plan_mode_of(enum conf_mode mode);
 /* "error", "absent", "warning" or "note". Static. */
 const char *plan_level_name(enum plan_level level);
 
+/* "link", "dispatcher", "external". Static. */
+const char *plan_attach_method(enum conf_attach_method method);
+
 /* Writes a plan for people, in aligned lines. Returns 0, or -errno of what `out` said. */
 int plan_text(FILE *out, const struct plan *plan);
 

@@ -27,6 +27,8 @@ static json_t *port_json(const struct plan_port *port)
 
 	json_object_set_new(object, "port", json_string(port->conf->name));
 	json_object_set_new(object, "device", json_string(port->conf->device));
+	json_object_set_new(object, "attach_method",
+			    json_string(plan_attach_method(port->conf->attach_method)));
 	pass_print(&port->conf->pass, pass, sizeof(pass));
 	json_object_set_new(object, "pass", json_string(pass));
 	json_object_set_new(object, "present", json_boolean(device->present));

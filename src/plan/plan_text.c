@@ -80,6 +80,36 @@ static void print_ports(FILE *out, const struct plan_forward *forward)
 	}
 }
 
+const char *plan_attach_method(enum conf_attach_method method)
+{
+	static const char *const words[] = {
+		[CONF_ATTACH_METHOD_LINK] = "link",
+		[CONF_ATTACH_METHOD_DISPATCHER] = "dispatcher",
+		[CONF_ATTACH_METHOD_EXTERNAL] = "external",
+	};
+
+	return words[method];
+}
+
+/* How frames come to our sockets, where that is not as usual. */
+static void print_methods(FILE *out, const struct plan_forward *forward)
+{
+	int name = 0;
+
+	for (unsigned i = 0; i < forward->ports; i++)
+		widen(&name, forward->port[i].conf->name);
+	for (unsigned i = 0; i < forward->ports; i++) {
+		const struct conf_port *port = forward->port[i].conf;
+
+		if (port->attach_method == CONF_ATTACH_METHOD_DISPATCHER)
+			fprintf(out, "  attach %-*s  %s, beside other XDP programs\n", name,
+				port->name, plan_attach_method(port->attach_method));
+		else if (port->attach_method == CONF_ATTACH_METHOD_EXTERNAL)
+			fprintf(out, "  attach %-*s  %s, nothing of ours: fills %s\n", name,
+				port->name, plan_attach_method(port->attach_method), port->xskmap);
+	}
+}
+
 /* What the host gets of the frames that come in. Without a mode that receives, all. */
 static void print_passes(FILE *out, const struct plan_forward *forward)
 {
@@ -180,6 +210,7 @@ static void print_forward(FILE *out, const struct plan_forward *forward)
 	else
 		fputs("cannot run\n", out);
 	print_ports(out, forward);
+	print_methods(out, forward);
 	print_passes(out, forward);
 	print_workers(out, forward);
 }

@@ -142,6 +142,16 @@ static const struct rule opener_rules[] = {
 	CALL(prlimit64), CALL(setrlimit), CALL(sched_setscheduler),
 };
 
+/* --- the helper where there may be dispatchers --- */
+
+/* libxdp links programs to its dispatcher and pins them, under a lock. The pipe is a program's in the place of a link. */
+static const struct rule dispatcher_rules[] = {
+	CALL(flock), CALL(mkdir), CALL(mkdirat), CALL(unlink), CALL(unlinkat), CALL(rmdir),
+	CALL(pipe), CALL(pipe2), WITH(bpf, IS(0, BPF_OBJ_PIN)),
+	WITH(bpf, IS(0, BPF_RAW_TRACEPOINT_OPEN)), WITH(bpf, IS(0, BPF_BTF_GET_FD_BY_ID)),
+	WITH(bpf, IS(0, BPF_MAP_GET_FD_BY_ID)),
+};
+
 /* --- a build with a sanitizer --- */
 
 /* Its own threads, its maps of the address space, its search for leaks from a process of its own, and its
@@ -184,8 +194,13 @@ static int set_attributes(scmp_filter_ctx filter)
 	return err;
 }
 
-static int install(const struct rule *own, size_t own_count, const struct rule *special,
-		   size_t special_count)
+/* Rules of one purpose. */
+struct rules {
+	const struct rule *rule;
+	size_t count;
+};
+
+static int install(struct rules own, struct rules more, struct rules special)
 {
 	scmp_filter_ctx filter = seccomp_init(SCMP_ACT_ERRNO(EPERM));
 	int err = filter ? set_attributes(filter) : -ENOMEM;
@@ -193,9 +208,11 @@ static int install(const struct rule *own, size_t own_count, const struct rule *
 	if (!err)
 		err = add(filter, common_rules, COUNT(common_rules));
 	if (!err)
-		err = add(filter, own, own_count);
+		err = add(filter, own.rule, own.count);
 	if (!err)
-		err = add(filter, special, special_count);
+		err = add(filter, more.rule, more.count);
+	if (!err)
+		err = add(filter, special.rule, special.count);
 	if (!err && SANITIZED)
 		err = add(filter, sanitizer_rules, COUNT(sanitizer_rules));
 	/* The library then falls back to clone(2), whose flags can be looked at. */
@@ -223,10 +240,11 @@ int confine_frames(int opener_fd, pid_t opener)
 		WITH(prlimit64, NULL_IS(2)),
 	};
 
-	return install(frames_rules, COUNT(frames_rules), special, COUNT(special));
+	return install((struct rules){ frames_rules, COUNT(frames_rules) }, (struct rules){ 0 },
+		       (struct rules){ special, COUNT(special) });
 }
 
-int confine_opener(pid_t client)
+int confine_opener(pid_t client, bool dispatchers)
 {
 	const struct rule special[] = {
 		/* No signal: whether a thread is the client's. */
@@ -234,5 +252,8 @@ int confine_opener(pid_t client)
 		WITH(tgkill, IS(0, getpid())),
 	};
 
-	return install(opener_rules, COUNT(opener_rules), special, COUNT(special));
+	return install((struct rules){ opener_rules, COUNT(opener_rules) },
+		       (struct rules){ dispatcher_rules,
+				       dispatchers ? COUNT(dispatcher_rules) : 0 },
+		       (struct rules){ special, COUNT(special) });
 }

@@ -11,6 +11,7 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <sys/types.h>
 
 /*
@@ -20,5 +21,6 @@
  */
 int confine_frames(int opener_fd, pid_t opener);
 
-/* The same for the helper, whose client is the process `client`. */
-int confine_opener(pid_t client);
+/* The same for the helper, whose client is the process `client`; with what libxdp does to its dispatchers, for
+ * which it makes and removes folders and pins. */
+int confine_opener(pid_t client, bool dispatchers);

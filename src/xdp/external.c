@@ -13,10 +13,8 @@
 
 #include "base/log.h"
 #include "xdp/attached.h"
+#include "xdp/dispatcher.h"
 #include "xdp/netdev.h"
-
-/* How libxdp's program is called, which runs those that it was given one after the other. */
-#define DISPATCHER_NAME "xdp_dispatcher"
 
 /* What is open, as /proc has it: "bpf-map", "bpf-prog", "bpf_link"; "" if that cannot be told. */
 static void kind_of(int fd, char *kind, size_t size)

@@ -429,10 +429,15 @@ struct netdev_event netdev_look(int ifindex)
 	return event;
 }
 
+struct program {
+	bool attached;
+	uint32_t id;
+};
+
 static int parse_program(const struct nlmsghdr *message, void *context)
 {
 	const struct nlattr *attr, *inner;
-	int *attached = context;
+	struct program *program = context;
 
 	mnl_attr_for_each(attr, message, sizeof(struct ifinfomsg))
 	{
@@ -441,7 +446,11 @@ static int parse_program(const struct nlmsghdr *message, void *context)
 		mnl_attr_for_each_nested(inner, attr)
 		{
 			if (mnl_attr_get_type(inner) == IFLA_XDP_ATTACHED)
-				*attached = mnl_attr_get_u8(inner) != XDP_ATTACHED_NONE;
+				program->attached = mnl_attr_get_u8(inner) != XDP_ATTACHED_NONE;
+			else if (mnl_attr_get_type(inner) == IFLA_XDP_PROG_ID)
+				program->id = mnl_attr_get_u32(inner);
+			else if (mnl_attr_get_type(inner) == IFLA_XDP_DRV_PROG_ID && !program->id)
+				program->id = mnl_attr_get_u32(inner);
 		}
 	}
 	return MNL_CB_STOP;
@@ -450,9 +459,20 @@ static int parse_program(const struct nlmsghdr *message, void *context)
 int netdev_has_program(int ifindex)
 {
 	const struct link_request request = { .ifindex = ifindex };
-	int attached = 0, err = ask_link(&request, parse_program, &attached);
+	struct program program = { 0 };
+	int err = ask_link(&request, parse_program, &program);
 
-	return err ? err : attached;
+	return err ? err : program.attached;
+}
+
+int netdev_program_id(int ifindex, uint32_t *id)
+{
+	const struct link_request request = { .ifindex = ifindex };
+	struct program program = { 0 };
+	int err = ask_link(&request, parse_program, &program);
+
+	*id = program.id;
+	return err;
 }
 
 int netdev_watch_open(void)

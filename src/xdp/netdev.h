@@ -77,5 +77,8 @@ int netdev_promiscuous(int fd, int ifindex, bool on);
 /* Whether an XDP program is attached to the device, in any mode: 1 or 0, or -errno of the netlink request. */
 int netdev_has_program(int ifindex);
 
+/* The id of that program, 0 if there is none. Returns 0 or -errno. */
+int netdev_program_id(int ifindex, uint32_t *id);
+
 /* How a device of the caller's namespace is now; if that cannot be told, it is not gone. */
 struct netdev_event netdev_look(int ifindex);

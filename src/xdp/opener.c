@@ -309,30 +309,40 @@ static int ask_external(struct call *call, struct prog *prog)
 	return -ENOMEM;
 }
 
+/* A program of ours. `call` is begun. */
+static int ask_attach(struct call *call, const struct prog_opts *opts, struct prog *prog)
+{
+	int err = ask(call, OPENER_FDS_MAX);
+
+	if (err)
+		return err;
+	*prog = (struct prog){
+		.link_fd = call->fds.fd[0],
+		.prog_fd = call->fds.fd[1],
+		.dispatched = opts->dispatcher,
+	};
+	prog_set_maps(prog, &call->fds.fd[OPENER_MAP_FDS]);
+	take_description(call, prog);
+	return 0;
+}
+
 int opener_attach(const struct prog_opts *opts, struct prog *prog)
 {
 	struct call call = call_of(OPENER_ATTACH, opts->ifname, opts->ifindex);
-	int err;
 
 	call.request.attach.queues = opts->queues;
 	call.request.attach.mode = opts->attach;
 	call.request.attach.replace = opts->replace;
+	call.request.attach.dispatcher = opts->dispatcher;
 	if (opts->xskmap) {
 		snprintf(call.request.attach.xskmap, PROG_PATH_SIZE, "%s", opts->xskmap);
 		return ask_external(&call, prog);
 	}
-	err = ask(&call, OPENER_STEER_FDS + STEER_MAPS);
-	if (err)
-		return err;
-	*prog = (struct prog){
-		.link_fd = call.fds.fd[0],
-		.xsks_fd = call.fds.fd[1],
-		.count_fd = call.fds.fd[2],
-		.prog_fd = call.fds.fd[3],
-	};
-	memcpy(prog->steer.fd, &call.fds.fd[OPENER_STEER_FDS], sizeof(prog->steer.fd));
-	take_description(&call, prog);
-	return 0;
+	if (opts->maps_of) {
+		prog_maps(opts->maps_of, call.given.fd);
+		call.given.count = PROG_MAPS;
+	}
+	return ask_attach(&call, opts, prog);
 }
 
 static int ask_attach_again(const struct prog_opts *opts, int prog_fd, char *rival)
@@ -349,10 +359,65 @@ static int ask_attach_again(const struct prog_opts *opts, int prog_fd, char *riv
 	return err ? err : call.fds.fd[0];
 }
 
+/* An instance more of the program, whose maps go on: libxdp knows of one that is loaded no more than that it is
+ * built for packets in several buffers, and would make a dispatcher that takes none. */
+static int join_again(const struct prog_opts *opts, struct prog *prog)
+{
+	struct prog_opts again = *opts;
+	struct prog added;
+	int err;
+
+	prog_detach(prog); /* should it be half there */
+	again.maps_of = prog;
+	err = opener_attach(&again, &added);
+	if (err)
+		return err;
+	prog_close(prog);
+	*prog = added;
+	return 0;
+}
+
+/* What stands in the way is what an error line says, behind the device's name. */
+struct rival {
+	const char *ifname;
+	char *text;
+};
+
+static bool take_rival(enum log_level level, const char *text, void *context)
+{
+	const struct rival *rival = context;
+	size_t len = strlen(rival->ifname);
+
+	if (level != LOG_LEVEL_ERROR)
+		return false;
+	if (!strncmp(text, rival->ifname, len) && !strncmp(text + len, ": ", 2))
+		text += len + 2;
+	if (!rival->text[0])
+		snprintf(rival->text, PROG_RIVAL_SIZE, "%s", text);
+	return true;
+}
+
+static int dispatch_again(const struct prog_opts *opts, struct prog *prog, char *rival)
+{
+	struct rival told = { opts->ifname, rival };
+	struct prog_opts again = *opts;
+	int err;
+
+	rival[0] = '\0';
+	again.dispatcher = true;
+	log_capture(take_rival, &told);
+	err = join_again(&again, prog);
+	log_capture(NULL, NULL);
+	return err;
+}
+
 int opener_attach_again(const struct prog_opts *opts, struct prog *prog, char *rival)
 {
 	struct prog_opts again = *opts;
 	int fd;
+
+	if (prog->dispatched)
+		return dispatch_again(opts, prog, rival);
 
 	again.attach = prog->native ? PROG_ATTACH_NATIVE : PROG_ATTACH_SKB;
 	/* If the link holds another program, we are its holder, and the program goes with it. */
@@ -364,6 +429,28 @@ int opener_attach_again(const struct prog_opts *opts, struct prog *prog, char *r
 	prog_detach(prog);
 	prog->link_fd = fd;
 	return 0;
+}
+
+int opener_dispatched(const char *ifname, int ifindex, uint32_t prog_id)
+{
+	struct call call = call_of(OPENER_DISPATCHED, ifname, ifindex);
+
+	call.request.prog_id = prog_id;
+	return ask(&call, 0);
+}
+
+void opener_detach(const char *ifname, int ifindex, struct prog *prog)
+{
+	struct call call = call_of(OPENER_LEAVE, ifname, ifindex);
+	bool dispatched = prog->dispatched && prog->link_fd > 0;
+
+	prog_detach(prog);
+	if (!dispatched || !ask(&call, 0))
+		return;
+	log_warning("%s: our XDP program %u stays in the dispatcher and passes everything to the "
+		    "host, since the helper process is gone; the next start takes it out, or "
+		    "`xdp-loader unload %s -i %u`",
+		    ifname, prog->id, ifname, prog->id);
 }
 
 int opener_socket(const char *ifname, int ifindex, uint32_t queue, const struct umem *umem)

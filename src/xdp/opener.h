@@ -31,6 +31,7 @@ struct opener_permit {
 	const char *device; /* its name, or an alternative one */
 	const char *xskmap; /* pinned, to be filled in the place of our program's; NULL: ours */
 	const struct number_list *queues; /* that get sockets; NULL: any */
+	bool dispatcher;		  /* ours goes beside others, and gets no link */
 	bool replace;			  /* take another program off */
 	bool vlan_offload;		  /* switch it off */
 	bool busy_poll;
@@ -98,8 +99,16 @@ int opener_memlock(uint64_t bytes);
 int opener_attach(const struct prog_opts *opts, struct prog *prog);
 
 /* Attaches a program that was detached once more, in the mode that it had, and takes over the new link in the
- * place of the old one. Returns and `rival` are prog_attach_again()'s, 0 being good. */
+ * place of the old one. Of one in a dispatcher another instance is attached, as opts->attach and opts->queues say,
+ * with the same maps. Returns and `rival` are prog_attach_again()'s, 0 being good. */
 int opener_attach_again(const struct prog_opts *opts, struct prog *prog, char *rival);
+
+/* Whether a program is among those of the device's dispatcher: 0 or -ENOENT. */
+int opener_dispatched(const char *ifname, int ifindex, uint32_t prog_id);
+
+/* prog_detach(), and waits until a program in a dispatcher is taken out. Without the helper it stays there, and
+ * that is said. */
+void opener_detach(const char *ifname, int ifindex, struct prog *prog);
 
 /*
  * Makes an AF_XDP socket for a device and queue and, if `umem` is not NULL, registers its frames with

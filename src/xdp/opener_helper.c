@@ -2,8 +2,10 @@
 #include "xdp/opener_helper.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <linux/capability.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,7 +17,9 @@
 
 #include "base/log.h"
 #include "base/signals.h"
+#include "conf/conf.h"
 #include "xdp/confine.h"
+#include "xdp/dispatcher.h"
 #include "xdp/external.h"
 #include "xdp/offload.h"
 #include "xdp/opener_acts.h"
@@ -26,6 +30,14 @@
 
 /* The socket to the client in this process; what is above it is closed. */
 #define SOCKET_FD (STDERR_FILENO + 1)
+
+/* How many programs in dispatchers are waited for between two requests, which is all that two forwards of the
+ * most ports can have; any more are looked at with the next request. */
+#define DISPATCHED_WATCHED (2 * CONF_PORTS_MAX)
+
+/* Devices that went away with a program of ours are remembered, for some are moved back: so many, or one that is
+ * made anew each hour would fill the memory with programs. */
+#define DISPATCHED_GONE 16
 
 /* Slots that an XSKMAP is made with: more than any card has queues. */
 #define QUEUES_MAX 65536
@@ -41,8 +53,9 @@
 struct allowed {
 	bool any_queue;
 	uint64_t queue[QUEUES_PERMITTED / WORD_BITS];
-	bool program; /* ours may be attached */
-	bool xskmap;  /* the one that was asked for may be filled */
+	bool program;	 /* ours may be attached by a link */
+	bool dispatcher; /* ours may be put beside others */
+	bool xskmap;	 /* the one that was asked for may be filled */
 	bool replace, vlan_offload, busy_poll;
 };
 
@@ -64,6 +77,15 @@ struct change {
 	unsigned vlan; /* enum offload_vlan */
 };
 
+/* A program of ours in a dispatcher, where it stays until it is taken out: as long as the client keeps the other
+ * end of a pipe open, which stands for a bpf_link's fd. */
+struct dispatched {
+	int ifindex;
+	char ifname[NETDEV_NAME_SIZE];
+	uint32_t prog_id;
+	int fd; /* our end of the pipe; -1: let go of when its device was not there to be looked at */
+};
+
 struct helper {
 	int fd;
 	pid_t client;
@@ -72,6 +94,8 @@ struct helper {
 	struct change *change;
 	unsigned changes;
 	bool begun;
+	struct dispatched *dispatched;
+	unsigned dispatches;
 };
 
 /* One request while it is served. */
@@ -104,7 +128,8 @@ int opener_permit_device(struct opener_permits *permits, const struct opener_per
 	void *grown;
 
 	memset(&added, 0, sizeof(added));
-	added.allowed.program = !permit->xskmap;
+	added.allowed.program = !permit->xskmap && !permit->dispatcher;
+	added.allowed.dispatcher = permit->dispatcher;
 	added.allowed.xskmap = permit->xskmap;
 	added.allowed.replace = permit->replace;
 	added.allowed.vlan_offload = permit->vlan_offload;
@@ -140,6 +165,7 @@ static void allow(struct allowed *all, const struct permit *permit, const char *
 	for (size_t i = 0; i < sizeof(all->queue) / sizeof(all->queue[0]); i++)
 		all->queue[i] |= more->queue[i];
 	all->program |= more->program;
+	all->dispatcher |= more->dispatcher;
 	all->xskmap |= more->xskmap && !strcmp(permit->xskmap, xskmap);
 	all->replace |= more->replace;
 	all->vlan_offload |= more->vlan_offload;
@@ -290,12 +316,17 @@ static uint64_t needed_capabilities(const struct helper *helper)
 {
 	uint64_t needed = CAPABILITY(CAP_NET_ADMIN) | CAPABILITY(CAP_NET_RAW) |
 			  CAPABILITY(CAP_BPF) | CAPABILITY(CAP_IPC_LOCK);
-	bool looks = helper->opts->by_hand;
+	bool looks = helper->opts->by_hand, shares = false;
 
-	for (unsigned i = 0; i < helper->permits.count; i++)
+	for (unsigned i = 0; i < helper->permits.count; i++) {
 		looks |= helper->permits.permit[i].allowed.replace;
+		shares |= helper->permits.permit[i].allowed.dispatcher;
+	}
 	if (looks) /* at other programs, their links and who holds them; and takes them off */
 		needed |= CAPABILITY(CAP_SYS_ADMIN) | CAPABILITY(CAP_SYS_PTRACE);
+	if (shares) /* pins of everybody, in a folder that is root's, and who has them open */
+		needed |= CAPABILITY(CAP_SYS_ADMIN) | CAPABILITY(CAP_SYS_PTRACE) |
+			  CAPABILITY(CAP_DAC_OVERRIDE);
 	if (helper->opts->by_hand) /* in everybody's folders of /proc */
 		needed |= CAPABILITY(CAP_DAC_READ_SEARCH);
 	if (helper->permits.realtime)
@@ -306,6 +337,18 @@ static uint64_t needed_capabilities(const struct helper *helper)
 	if (!privileges_have(CAP_IPC_LOCK))
 		needed |= CAPABILITY(CAP_SYS_RESOURCE);
 	return needed;
+}
+
+/* Whether there may be a dispatcher to be joined, or to be taken off with what it has pinned. */
+static bool may_touch_dispatchers(const struct helper *helper)
+{
+	for (unsigned i = 0; i < helper->permits.count; i++) {
+		const struct allowed *allowed = &helper->permits.permit[i].allowed;
+
+		if (allowed->dispatcher || allowed->replace)
+			return true;
+	}
+	return false;
 }
 
 /* Once, before a file is read: as who can read it later as well. A reload does not bring back what was given up. */
@@ -320,10 +363,114 @@ static int begin(struct helper *helper)
 		if (!err)
 			err = privileges_keep(needed_capabilities(helper));
 		if (!err)
-			err = confine_opener(helper->client);
+			err = confine_opener(helper->client, may_touch_dispatchers(helper));
 	}
 	helper->begun = !err;
 	return err;
+}
+
+/* --- programs in dispatchers --- */
+
+static void remove_dispatched(struct helper *helper, unsigned index)
+{
+	if (helper->dispatched[index].fd >= 0)
+		close(helper->dispatched[index].fd);
+	helper->dispatched[index] = helper->dispatched[--helper->dispatches];
+}
+
+/* Its device being away: the program stays there and passes everything, until the device comes back, others take
+ * its place in the list, or the end. */
+static void keep_gone(struct helper *helper, unsigned index)
+{
+	unsigned gone = 0, first = index;
+
+	if (helper->dispatched[index].fd >= 0)
+		close(helper->dispatched[index].fd);
+	helper->dispatched[index].fd = -1;
+	for (unsigned i = helper->dispatches; i--;) {
+		if (helper->dispatched[i].fd < 0) {
+			gone++;
+			first = i;
+		}
+	}
+	if (gone <= DISPATCHED_GONE)
+		return;
+	dispatcher_forget(helper->dispatched[first].ifindex, helper->dispatched[first].prog_id);
+	remove_dispatched(helper, first);
+}
+
+static void leave_dispatcher(struct helper *helper, unsigned index)
+{
+	const struct dispatched *one = &helper->dispatched[index];
+
+	if (dispatcher_leave(one->ifname, one->ifindex, one->prog_id))
+		remove_dispatched(helper, index);
+	else
+		keep_gone(helper, index);
+}
+
+/* A device that was moved away and back still has what it had. */
+static void leave_from_before(struct helper *helper, int ifindex)
+{
+	for (unsigned i = helper->dispatches; i--;) {
+		if (helper->dispatched[i].fd < 0 && helper->dispatched[i].ifindex == ifindex)
+			leave_dispatcher(helper, i);
+	}
+}
+
+/* At the end. */
+static void leave_for_good(struct helper *helper)
+{
+	for (unsigned i = 0; i < helper->dispatches; i++) {
+		const struct dispatched *one = &helper->dispatched[i];
+
+		if (!dispatcher_leave(one->ifname, one->ifindex, one->prog_id))
+			dispatcher_forget(one->ifindex, one->prog_id);
+	}
+}
+
+static bool pass_on(enum log_level level, const char *text, void *context);
+
+/* Takes out the programs that nobody holds any more. What is to be said of it goes to standard error: the client
+ * has asked for nothing, and would take it for our end. */
+static void leave_dispatchers(struct helper *helper)
+{
+	log_capture(NULL, NULL);
+	for (unsigned i = helper->dispatches; i--;) {
+		struct pollfd end = { .fd = helper->dispatched[i].fd };
+
+		if (poll(&end, 1, 0) > 0)
+			leave_dispatcher(helper, i);
+	}
+	log_capture(pass_on, helper);
+}
+
+/* Remembers a program that is in a dispatcher. Returns the client's end of the pipe, or -errno after a message;
+ * then it is not in it any more. */
+static int hold_dispatched(struct serving *serving, uint32_t prog_id)
+{
+	struct helper *helper = serving->helper;
+	struct dispatched *grown;
+	int ends[2], err = 0;
+
+	grown = reallocarray(helper->dispatched, helper->dispatches + 1, sizeof(*grown));
+	if (grown)
+		helper->dispatched = grown;
+	if (!grown || pipe2(ends, O_CLOEXEC)) {
+		err = grown ? -errno : -ENOMEM;
+		log_error("%s: the XDP program cannot be held: " ERR_FORMAT, serving->ifname,
+			  ERR_ARGS(err));
+		(void)dispatcher_leave(serving->ifname, serving->request->ifindex, prog_id);
+		return err;
+	}
+	grown = &helper->dispatched[helper->dispatches++];
+	*grown = (struct dispatched){
+		.ifindex = serving->request->ifindex,
+		.prog_id = prog_id,
+		.fd = ends[0],
+	};
+	memcpy(grown->ifname, serving->ifname, sizeof(grown->ifname));
+	return ends[1];
 }
 
 /* --- the acts --- */
@@ -360,15 +507,48 @@ static int serve_external(const struct serving *serving, struct prog *prog,
 	return -EACCES;
 }
 
-static int check_attach(const struct serving *serving, bool own)
+static int check_attach(const struct serving *serving, const struct prog_opts *opts)
 {
-	int err = own ? check_allowed(serving, serving->allowed.program,
-				      "an XDP program of ours there") :
-			0;
+	int err = 0;
 
+	if (opts->dispatcher)
+		err = check_allowed(serving, serving->allowed.dispatcher,
+				    "attach-method = dispatcher");
+	else if (!opts->xskmap)
+		err = check_allowed(serving, serving->allowed.program,
+				    "an XDP program of ours there");
 	if (!err && serving->request->attach.replace)
 		err = check_allowed(serving, serving->allowed.replace, "replace = yes");
 	return err;
+}
+
+/* Into a dispatcher: the client's end of a pipe for a link, and maps that it has, where it sends them. */
+static int serve_dispatcher(struct serving *serving, struct prog *prog, struct prog_opts *opts)
+{
+	struct prog before = { 0 };
+	int err;
+
+	prog_set_maps(&before, serving->given->fd);
+	if (serving->given->count)
+		opts->maps_of = &before;
+	leave_from_before(serving->helper, opts->ifindex);
+	err = prog_open(prog, opts);
+	opts->maps_of = NULL;
+	if (err)
+		return err;
+	prog->link_fd = hold_dispatched(serving, prog->id);
+	if (prog->link_fd >= 0)
+		return 0;
+	err = prog->link_fd;
+	prog_close(prog);
+	return err;
+}
+
+static int attach_as_asked(struct serving *serving, struct prog *prog, struct prog_opts *opts)
+{
+	if (opts->dispatcher)
+		return serve_dispatcher(serving, prog, opts);
+	return opts->xskmap ? serve_external(serving, prog, opts) : prog_open(prog, opts);
 }
 
 static int serve_attach(struct serving *serving)
@@ -380,30 +560,31 @@ static int serve_attach(struct serving *serving)
 		.queues = request->attach.queues,
 		.attach = (enum prog_attach)request->attach.mode,
 		.replace = request->attach.replace,
+		.dispatcher = request->attach.dispatcher,
 	};
 	char xskmap[PROG_PATH_SIZE];
 	struct prog prog;
 	int err;
 
 	snprintf(xskmap, sizeof(xskmap), "%.*s", PROG_PATH_SIZE - 1, request->attach.xskmap);
-	if (request->attach.mode > PROG_ATTACH_SKB || !opts.queues || opts.queues > QUEUES_MAX)
+	if (request->attach.mode > PROG_ATTACH_SKB || !opts.queues || opts.queues > QUEUES_MAX ||
+	    (opts.dispatcher && xskmap[0]) ||
+	    (serving->given->count && (serving->given->count != PROG_MAPS || !opts.dispatcher)))
 		return -EPROTO;
 	opts.xskmap = xskmap[0] ? xskmap : NULL;
-	err = check_attach(serving, !opts.xskmap);
+	err = check_attach(serving, &opts);
 	if (err)
 		return err;
-	err = opts.xskmap ? serve_external(serving, &prog, &opts) : prog_open(&prog, &opts);
+	err = attach_as_asked(serving, &prog, &opts);
 	if (err)
 		return err;
 	/* As opener_attach() takes them. */
 	if (opts.xskmap) {
 		serving->fds = (struct opener_fds){ { prog.xsks_fd }, 1 };
 	} else {
-		serving->fds = (struct opener_fds){
-			{ prog.link_fd, prog.xsks_fd, prog.count_fd, prog.prog_fd },
-			OPENER_STEER_FDS + STEER_MAPS,
-		};
-		memcpy(&serving->fds.fd[OPENER_STEER_FDS], prog.steer.fd, sizeof(prog.steer.fd));
+		serving->fds =
+			(struct opener_fds){ { prog.link_fd, prog.prog_fd }, OPENER_FDS_MAX };
+		prog_maps(&prog, &serving->fds.fd[OPENER_MAP_FDS]);
 	}
 	serving->answer.prog.id = prog.id;
 	serving->answer.prog.native = prog.native;
@@ -422,13 +603,25 @@ static int serve_attach_again(struct serving *serving)
 		.attach = (enum prog_attach)request->attach.mode,
 		.replace = request->attach.replace,
 	};
-	int fd = check_attach(serving, true);
+	int fd = check_attach(serving, &opts);
 
 	if (!fd)
 		fd = prog_attach_again(serving->given->fd[0], &opts, serving->answer.rival);
 	if (fd < 0)
 		return fd;
 	serving->fds = (struct opener_fds){ { fd }, 1 };
+	return 0;
+}
+
+static int serve_dispatched(struct serving *serving)
+{
+	return dispatcher_has(serving->request->ifindex, serving->request->prog_id) ? 0 : -ENOENT;
+}
+
+/* Nobody has its pipe any more, so that it was taken out before this. */
+static int serve_leave(struct serving *serving)
+{
+	(void)serving;
 	return 0;
 }
 
@@ -594,8 +787,10 @@ static const struct {
 	[OPENER_CHECK] = { serve_check },
 	[OPENER_REFRESH] = { serve_refresh },
 	[OPENER_MEMLOCK] = { serve_memlock },
-	[OPENER_ATTACH] = { serve_attach, .device = true },
+	[OPENER_ATTACH] = { serve_attach, .fds_max = PROG_MAPS, .device = true },
 	[OPENER_ATTACH_AGAIN] = { serve_attach_again, .fds_min = 1, .fds_max = 1, .device = true },
+	[OPENER_DISPATCHED] = { serve_dispatched, .device = true },
+	[OPENER_LEAVE] = { serve_leave },
 	[OPENER_SOCKET] = { serve_socket, .fds_max = 1, .device = true },
 	[OPENER_BIND] = { serve_bind, .fds_min = 1, .fds_max = 2, .device = true },
 	[OPENER_BUSY_POLL] = { serve_busy_poll, .fds_min = 1, .fds_max = 1, .device = true },
@@ -652,6 +847,25 @@ static void name_device(struct serving *serving)
 	serving->ifname[sizeof(serving->ifname) - 1] = '\0';
 }
 
+/* Waits for one. What the client let go of before it asked is done with first. */
+static void wait_request(struct helper *helper)
+{
+	for (;;) {
+		struct pollfd fds[1 + DISPATCHED_WATCHED];
+		unsigned count = 0;
+
+		leave_dispatchers(helper);
+		fds[count++] = (struct pollfd){ .fd = helper->fd, .events = POLLIN };
+		for (unsigned i = 0; i < helper->dispatches && count < sizeof(fds) / sizeof(fds[0]);
+		     i++)
+			fds[count++] = (struct pollfd){ .fd = helper->dispatched[i].fd };
+		if (poll(fds, count, -1) > 0 && fds[0].revents) {
+			leave_dispatchers(helper);
+			return;
+		}
+	}
+}
+
 /* Serves one request. False: there is nobody to serve any more. */
 static bool serve_next(struct helper *helper)
 {
@@ -700,9 +914,11 @@ void opener_helper_run(int socket, pid_t client, const struct opener_opts *opts)
 	if (keep_only(socket))
 		_exit(EXIT_FAILURE);
 	log_capture(pass_on, &helper);
-	while (serve_next(&helper))
-		;
+	do
+		wait_request(&helper);
+	while (serve_next(&helper));
 	log_capture(NULL, NULL);
+	leave_for_good(&helper);
 	for (unsigned i = 0; i < helper.changes; i++)
 		put_back(&helper.change[i]);
 	/* Not exit(): buffers and what is to be done at the end are the parent's. */

@@ -11,8 +11,8 @@
 #include "xdp/netdev.h"
 #include "xdp/prog.h"
 
-#define OPENER_STEER_FDS 4 /* of attach's: where those of the policy's maps begin */
-#define OPENER_FDS_MAX	 (OPENER_STEER_FDS + STEER_MAPS)
+#define OPENER_MAP_FDS	 2 /* of attach's: after link and program come the maps */
+#define OPENER_FDS_MAX	 (OPENER_MAP_FDS + PROG_MAPS)
 #define OPENER_TEXT_SIZE 1024 /* log.h cuts there too */
 
 enum opener_op {
@@ -21,6 +21,8 @@ enum opener_op {
 	OPENER_MEMLOCK,
 	OPENER_ATTACH,
 	OPENER_ATTACH_AGAIN,
+	OPENER_DISPATCHED,
+	OPENER_LEAVE,
 	OPENER_SOCKET,
 	OPENER_BIND,
 	OPENER_BUSY_POLL,
@@ -38,11 +40,13 @@ struct opener_request {
 	int32_t ifindex;
 	char ifname[NETDEV_NAME_SIZE]; /* for messages: what counts is the number */
 	union {
-		uint64_t bytes; /* memlock */
+		uint64_t bytes;	  /* memlock */
+		uint32_t prog_id; /* dispatched */
 		struct {
 			uint32_t queues;
 			uint32_t mode; /* enum prog_attach */
 			uint32_t replace;
+			uint32_t dispatcher;
 			char xskmap[PROG_PATH_SIZE]; /* "": our own program */
 		} attach;
 		struct {

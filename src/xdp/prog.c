@@ -19,14 +19,12 @@
 #include "base/signals.h"
 #include "millrace_shared.h"
 #include "xdp/attached.h"
+#include "xdp/dispatcher.h"
 
 /* Said again outside a system header, or clang's analyser holds that it keeps what it frees. */
 void bpf_object__destroy_skeleton(struct bpf_object_skeleton *s);
 
 #include "millrace.skel.h"
-
-/* The program's name in millrace.bpf.c, and how `bpftool prog` shows it. */
-#define PROG_NAME "millrace"
 
 _Static_assert(PROG_NAME_SIZE == BPF_OBJ_NAME_LEN && PROG_TAG_BYTES == BPF_TAG_SIZE,
 	       "the kernel's sizes");
@@ -129,11 +127,20 @@ static bool is_millraced(const struct attached *other)
 	       (!strcmp(other->name, PROG_NAME) || !strcmp(other->holder_name, "millraced"));
 }
 
-/* What takes the other program away, besides --replace. */
+static bool is_dispatcher(const struct attached *other)
+{
+	return !strcmp(other->name, DISPATCHER_NAME);
+}
+
+/* What helps against the other program, besides --replace. */
 static void describe_way_out(const char *ifname, const struct attached *other, char *text,
 			     size_t size)
 {
-	if (other->holder_has_link)
+	if (is_dispatcher(other))
+		snprintf(text, size,
+			 "share it by attach-method = dispatcher (as a flag "
+			 "--attach-method=dispatcher)");
+	else if (other->holder_has_link)
 		snprintf(text, size, "end pid %d", (int)other->holder);
 	else if (other->link_id)
 		snprintf(text, size, "end its owner (`bpftool link show id %u`)", other->link_id);
@@ -145,7 +152,7 @@ static void describe_way_out(const char *ifname, const struct attached *other, c
 static void occupied(const struct prog_opts *opts)
 {
 	struct attached other;
-	char text[160], way_out[96];
+	char text[160], way_out[112];
 
 	if (attached_find(opts->ifindex, &other)) {
 		log_error("%s: another XDP program is attached; see `bpftool net`", opts->ifname);
@@ -195,6 +202,14 @@ static void attach_failed(const struct prog_opts *opts, const char *mode, int er
 				  "; without -N, in a file attach = native, skb mode is tried too");
 }
 
+/* Programs that a dispatcher runs go with it, and so do their pins, if we see them. */
+static int take_off(const struct attached *other)
+{
+	int err = is_dispatcher(other) ? dispatcher_take_off(other->ifindex) : -ENOENT;
+
+	return err == -ENOENT ? attached_take_off(other) : err;
+}
+
 /* For --replace: an empty device before we attach, which the kernel does not do in one step for a link. */
 static int take_off_other(const struct prog_opts *opts)
 {
@@ -207,8 +222,10 @@ static int take_off_other(const struct prog_opts *opts)
 	attached_find_holder(&other);
 	if (is_millraced(&other) || !strcmp(other.name, PROG_NAME))
 		return 0; /* attaching waits for it if it is about to leave, and else refuses */
+	if (opts->dispatcher && is_dispatcher(&other))
+		return 0; /* there is room in it */
 	attached_describe(&other, text, sizeof(text));
-	err = attached_take_off(&other);
+	err = take_off(&other);
 	if (!err)
 		log_warning("%s: %s was taken off for --replace and will not be put back",
 			    opts->ifname, text);
@@ -280,29 +297,62 @@ static void load_failed(const char *ifname, int err)
 			  ERR_ARGS(err), libbpf_reason[0] ? "; " : "", libbpf_reason);
 }
 
+void prog_maps(const struct prog *prog, int fd[PROG_MAPS])
+{
+	fd[0] = prog->xsks_fd;
+	fd[1] = prog->count_fd;
+	memcpy(&fd[2], prog->steer.fd, sizeof(prog->steer.fd));
+}
+
+void prog_set_maps(struct prog *prog, const int fd[PROG_MAPS])
+{
+	prog->xsks_fd = fd[0];
+	prog->count_fd = fd[1];
+	memcpy(prog->steer.fd, &fd[2], sizeof(prog->steer.fd));
+}
+
+/* In the order of prog_maps(). */
+static void list_maps(const struct millrace_bpf *skeleton, struct bpf_map *map[PROG_MAPS])
+{
+	map[0] = skeleton->maps.millrace_xsks;
+	map[1] = skeleton->maps.millrace_count;
+	map[2 + STEER_POLICY] = skeleton->maps.millrace_policy;
+	map[2 + STEER_OWN] = skeleton->maps.millrace_own;
+	map[2 + STEER_RULES] = skeleton->maps.millrace_rules;
+	map[2 + STEER_MACS] = skeleton->maps.millrace_macs;
+	map[2 + STEER_HITS] = skeleton->maps.millrace_hits;
+}
+
+/* Before it is loaded. */
+static int use_maps_of(const struct millrace_bpf *skeleton, const struct prog *other)
+{
+	struct bpf_map *map[PROG_MAPS];
+	int fd[PROG_MAPS], err = 0;
+
+	list_maps(skeleton, map);
+	prog_maps(other, fd);
+	for (int i = 0; !err && i < PROG_MAPS; i++)
+		err = bpf_map__reuse_fd(map[i], fd[i]);
+	return err;
+}
+
 /* Takes what outlives the skeleton: the program and its maps. */
 static int keep_fds(struct prog *prog, const struct millrace_bpf *skeleton)
 {
-	const struct {
-		int *fd;
-		const struct bpf_map *map;
-	} maps[] = {
-		{ &prog->xsks_fd, skeleton->maps.millrace_xsks },
-		{ &prog->count_fd, skeleton->maps.millrace_count },
-		{ &prog->steer.fd[STEER_POLICY], skeleton->maps.millrace_policy },
-		{ &prog->steer.fd[STEER_OWN], skeleton->maps.millrace_own },
-		{ &prog->steer.fd[STEER_RULES], skeleton->maps.millrace_rules },
-		{ &prog->steer.fd[STEER_MACS], skeleton->maps.millrace_macs },
-		{ &prog->steer.fd[STEER_HITS], skeleton->maps.millrace_hits },
-	};
+	struct bpf_map *map[PROG_MAPS];
+	int fd[PROG_MAPS] = { 0 };
 	struct bpf_prog_info info = { 0 };
 	__u32 len = sizeof(info);
+	int err = 0;
 
-	for (size_t i = 0; i < sizeof(maps) / sizeof(maps[0]); i++) {
-		*maps[i].fd = dup_cloexec(bpf_map__fd(maps[i].map));
-		if (*maps[i].fd < 0)
-			return *maps[i].fd;
+	list_maps(skeleton, map);
+	for (int i = 0; !err && i < PROG_MAPS; i++) {
+		fd[i] = dup_cloexec(bpf_map__fd(map[i]));
+		err = fd[i] < 0 ? fd[i] : 0;
 	}
+	prog_set_maps(prog, fd);
+	if (err)
+		return err;
 	prog->prog_fd = dup_cloexec(bpf_program__fd(skeleton->progs.millrace));
 	if (prog->prog_fd < 0)
 		return prog->prog_fd;
@@ -323,6 +373,42 @@ static void read_back_mode(struct prog *prog, int ifindex)
 		prog->native = query.drv_prog_id == prog->id;
 }
 
+static uint32_t id_of(int prog_fd)
+{
+	struct bpf_prog_info info = { 0 };
+	__u32 len = sizeof(info);
+
+	return bpf_obj_get_info_by_fd(prog_fd, &info, &len) ? 0 : info.id;
+}
+
+/* Loading is a part of attaching there. Returns 0, or -errno after a message. */
+static int open_dispatched(struct prog *prog, const struct millrace_bpf *skeleton,
+			   const struct prog_opts *opts)
+{
+	int err = dispatcher_check(opts);
+
+	if (!err && opts->replace)
+		err = take_off_other(opts);
+	if (!err && opts->maps_of) {
+		err = use_maps_of(skeleton, opts->maps_of);
+		if (err)
+			load_failed(opts->ifname, err);
+	}
+	if (!err)
+		err = dispatcher_attach(skeleton->obj, opts, &prog->native);
+	if (err)
+		return err;
+	prog->dispatched = true;
+	err = keep_fds(prog, skeleton);
+	if (!err)
+		return 0;
+	load_failed(opts->ifname, err);
+	/* By the skeleton's: what we have of it may be half. */
+	(void)dispatcher_leave(opts->ifname, opts->ifindex,
+			       id_of(bpf_program__fd(skeleton->progs.millrace)));
+	return err;
+}
+
 int prog_open(struct prog *prog, const struct prog_opts *opts)
 {
 	struct millrace_bpf *skeleton;
@@ -338,6 +424,10 @@ int prog_open(struct prog *prog, const struct prog_opts *opts)
 		return err;
 	}
 	bpf_map__set_max_entries(skeleton->maps.millrace_xsks, opts->queues);
+	if (opts->dispatcher) {
+		err = open_dispatched(prog, skeleton, opts);
+		goto out;
+	}
 	err = millrace_bpf__load(skeleton);
 	if (!err)
 		err = keep_fds(prog, skeleton);
@@ -374,7 +464,7 @@ enum prog_fate prog_fate(const struct prog *prog)
 
 int prog_attach_again(int prog_fd, const struct prog_opts *opts, char *rival)
 {
-	char text[160], way_out[96];
+	char text[160], way_out[112];
 	struct attached other;
 	int fd;
 
@@ -460,7 +550,8 @@ void prog_detach(struct prog *prog)
 {
 	if (prog->link_fd <= 0)
 		return;
-	(void)bpf_link_detach(prog->link_fd);
+	if (!prog->dispatched)
+		(void)bpf_link_detach(prog->link_fd);
 	close(prog->link_fd);
 	prog->link_fd = -1;
 }

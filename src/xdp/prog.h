@@ -13,12 +13,18 @@ enum prog_attach {
 	PROG_ATTACH_SKB,
 };
 
+/* The program's name in millrace.bpf.c, and how `bpftool prog` shows it. */
+#define PROG_NAME "millrace"
+
+/* Its map of sockets, as the kernel has that name. */
+#define PROG_XSKMAP_NAME "millrace_xsks"
+
 #define PROG_NAME_SIZE 16 /* BPF_OBJ_NAME_LEN */
 #define PROG_TAG_BYTES 8  /* BPF_TAG_SIZE */
 
 /* All fds are owned; 0 or less: none. */
 struct prog {
-	int link_fd;  /* the kernel detaches the program when the last holder of this is gone */
+	int link_fd;  /* the program is detached when the last holder of this is gone */
 	int prog_fd;  /* the program itself, to attach it once more */
 	int xsks_fd;  /* XSKMAP: queue -> socket */
 	int count_fd; /* per-CPU struct millrace_counts */
@@ -27,6 +33,8 @@ struct prog {
 	char name[PROG_NAME_SIZE];   /* as the kernel has it; "" if it was not told */
 	uint8_t tag[PROG_TAG_BYTES]; /* the kernel's digest of its instructions */
 	bool native;		     /* as attached */
+	/* It is one of a dispatcher's, and link_fd is a pipe: who has the other end takes it out. */
+	bool dispatched;
 	/* Of somebody else's program we have the XSKMAP, and nothing else of the above. */
 	bool external;
 	uint64_t *filled; /* bit n of PROG_FILLED_SLOTS: slot n is ours; owned */
@@ -49,11 +57,20 @@ struct prog_opts {
 	uint32_t queues; /* active RX queues: slots of the XSKMAP */
 	enum prog_attach attach;
 	bool replace;	    /* take a program off that is not a millraced's, with a warning */
+	bool dispatcher;    /* beside other programs, see dispatcher.h */
 	const char *xskmap; /* pinned: fill that instead, see external_open(); NULL: no */
+	/* In a dispatcher: a program whose maps are this one's too, `queues` being theirs; NULL: new ones. */
+	const struct prog *maps_of;
 };
 
+/* The fds of its maps, in an order that prog_set_maps() takes as well. */
+#define PROG_MAPS (2 + STEER_MAPS)
+void prog_maps(const struct prog *prog, int fd[PROG_MAPS]);
+void prog_set_maps(struct prog *prog, const int fd[PROG_MAPS]);
+
 /*
- * Loads one instance and attaches it to the device by a bpf_link. Never replaces a program unless told
+ * Loads one instance and attaches it to the device by a bpf_link; with opts->dispatcher among others, and then
+ * it has no link_fd and stays until dispatcher_leave(). Never replaces a program unless told
  * to, and never that of a running millraced; one of a millraced that is just ending is waited for, up to
  * a second. Needs CAP_BPF and CAP_NET_ADMIN. Returns 0, or -errno after a message that names the device
  * and what to do: -EBUSY another program is there, -EPERM a capability lacks or a sandbox refuses,
@@ -74,10 +91,10 @@ enum prog_fate {
 enum prog_fate prog_fate(const struct prog *prog);
 
 /* Room for who has the place that a program is to have, and what to type against it. */
-#define PROG_RIVAL_SIZE 288
+#define PROG_RIVAL_SIZE 304
 
 /*
- * Attaches a program that was detached once more: opts->attach says in which of the two modes, replace as
+ * Attaches a program that was detached from its link once more: opts->attach says in which of the two modes, replace as
  * for prog_open(), queues is not used; its maps stay what they are. Waits for nobody. Returns the link's fd,
  * which the caller owns; or -errno, with `rival`, of PROG_RIVAL_SIZE, telling who is in its place, "" if
  * nobody is. Logs only what became of another program for opts->replace.

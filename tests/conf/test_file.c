@@ -193,6 +193,11 @@ static const struct {
 	{ WAN "xskmap = /m\n[forward m]\nmode = rxdrop\nports = wan\n",
 	  "f:3: [port wan]: xskmap = /m: only a program of yours has one; add attach-method = "
 	  "external\n" },
+	{ WAN "attach-method = dispatcher\nxskmap = /m\n[forward m]\nmode = rxdrop\nports = wan\n",
+	  "f:4: [port wan]: xskmap = /m: only a program of yours has one; add attach-method = "
+	  "external\n" },
+	{ WAN "attach-method = dispatch\n[forward m]\nmode = rxdrop\nports = wan\n",
+	  "f:3: [port wan]: attach-method = dispatch: must be link, dispatcher or external\n" },
 	{ WAN "attach-method = external\nxskmap = m\n[forward m]\nmode = rxdrop\nports = wan\n",
 	  "f:4: [port wan]: xskmap = m: must be an absolute path of up to 127 characters\n" },
 	{ WAN "attach-method = external\nxskmap = /m\nattach = native\nreplace = yes\n"

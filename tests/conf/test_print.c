@@ -94,6 +94,7 @@ static void flags_become_a_file_and_flags_again(void **state)
 		{ "-l -N --replace -i a -z -m -b 7 -f 3000 -u -M -F",
 		  "-l -i a -N --replace -z -m -b 7 -f 3000 -u -M -F" },
 		{ "-r -i a --on-program-lost=exit", NULL },
+		{ "-r -i a --replace --attach-method=dispatcher", NULL },
 		{ "-r -i a --attach-method=external --xskmap=/sys/fs/bpf/m", NULL },
 		{ "-r -i a -b 64 -q 0 -W OTHER", "-r -i a" },
 		{ "-r -i a --ring-size=16", NULL },
@@ -259,6 +260,8 @@ static void random_port(struct conf_port *port, unsigned index)
 		port->attach_method = CONF_ATTACH_METHOD_EXTERNAL;
 		snprintf(port->xskmap, sizeof(port->xskmap), "/sys/fs/bpf/m%u", index);
 	}
+	if (port->attach_method == CONF_ATTACH_METHOD_LINK && random_below(2))
+		port->attach_method = CONF_ATTACH_METHOD_DISPATCHER;
 	port->keep_vlan_offload = random_below(2);
 	port->wait_for_device = random_below(2);
 	port->mtu_stops = random_below(2);

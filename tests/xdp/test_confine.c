@@ -314,6 +314,9 @@ static const struct {
 	ATTEMPT(use_io_uring, 0),
 };
 
+/* Whether the opener is one that shares an interface. */
+static bool sharing;
+
 /* Whether the filter let it pass: what the kernel then says is another matter, but not EPERM here, for the child has
  * what the kernel asks for, or is told something else first. */
 static bool passes(int (*attempt)(void), bool opener)
@@ -324,7 +327,7 @@ static bool passes(int (*attempt)(void), bool opener)
 
 	if (!pid) {
 		/* The helper as the opener is nobody that is tried: pid 1 is not signalled here. */
-		int err = opener ? confine_opener(parent) : confine_frames(pair[0], 1);
+		int err = opener ? confine_opener(parent, sharing) : confine_frames(pair[0], 1);
 
 		if (err)
 			_exit(255);
@@ -426,11 +429,44 @@ static int setup(void **state)
 	return packet < 0 ? -1 : socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair);
 }
 
+static int make_pipe(void)
+{
+	int ends[2];
+
+	return pipe2(ends, O_CLOEXEC) ? errno : 0;
+}
+
+static int make_folder(void)
+{
+	return mkdir("/none/xdp", 0700) ? errno : 0;
+}
+
+static int remove_pin(void)
+{
+	return unlink("/none/xdp/prog0-link") ? errno : 0;
+}
+
+/* Folders and pins are for who is beside other programs. */
+static void pins_are_for_who_shares_an_interface(void **state)
+{
+	int (*const pinning[])(void) = { make_pipe, make_folder, remove_pin };
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(pinning); i++) {
+		sharing = false;
+		assert_int_equal(passes(pinning[i], true), SANITIZED && pinning[i] != make_folder);
+		sharing = true;
+		assert_true(passes(pinning[i], true));
+		sharing = false;
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(only_what_is_a_processes_part_passes),
 		cmocka_unit_test(threads_that_run_are_confined),
+		cmocka_unit_test(pins_are_for_who_shares_an_interface),
 	};
 
 	return cmocka_run_group_tests(tests, setup, NULL);

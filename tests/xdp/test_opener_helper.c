@@ -235,6 +235,58 @@ static void map_that_is_not_configured_is_not_opened(void **state)
 	assert_null(strstr(text, "configuration"));
 }
 
+/* A link is not what was asked for where ours is to be beside others, and the other way round. */
+static void method_that_is_not_configured_is_refused(void **state)
+{
+	struct opener_request request = {
+		.op = OPENER_ATTACH,
+		.ifindex = 1,
+		.attach = { .queues = 1 },
+	};
+	char text[OPENER_TEXT_SIZE];
+
+	(void)state;
+	permitted.dispatcher = true;
+	assert_int_equal(serve_refresh(&(struct serving){ .helper = &helper }), 0);
+	assert_int_equal(asked(request, NULL, text), -EACCES);
+	assert_non_null(strstr(text, "does not have an XDP program of ours there"));
+	request.attach.dispatcher = 1;
+	snprintf(request.attach.xskmap, sizeof(request.attach.xskmap), "/sys/fs/bpf/theirs");
+	assert_int_equal(asked(request, NULL, text), -EPROTO);
+}
+
+/* What nobody holds any more is let go of; on a device that is not there it is remembered, up to a limit. */
+static void programs_in_dispatchers_are_held_by_a_pipe(void **state)
+{
+	enum { HELD = DISPATCHED_GONE + 3 };
+	struct opener_request request = { .ifindex = INT32_MAX };
+	struct serving serving = { .helper = &helper, .request = &request };
+	int end[HELD];
+
+	(void)state;
+	for (uint32_t i = 0; i < HELD; i++) {
+		end[i] = hold_dispatched(&serving, i + 1);
+		assert_true(end[i] > 0);
+	}
+	leave_dispatchers(&helper);
+	assert_int_equal(helper.dispatches, HELD);
+	for (unsigned i = 0; i < HELD; i++)
+		assert_true(helper.dispatched[i].fd > 0);
+	close(end[0]);
+	leave_dispatchers(&helper);
+	assert_int_equal(helper.dispatches, HELD);
+	for (unsigned i = 0; i < HELD; i++)
+		assert_int_equal(helper.dispatched[i].fd < 0, helper.dispatched[i].prog_id == 1);
+	for (unsigned i = 1; i < HELD; i++)
+		close(end[i]);
+	leave_dispatchers(&helper);
+	assert_int_equal(helper.dispatches, DISPATCHED_GONE);
+	leave_for_good(&helper);
+	free(helper.dispatched);
+	helper.dispatched = NULL;
+	helper.dispatches = 0;
+}
+
 /* What the configuration does not have of a device that it names. */
 static void act_that_is_not_configured_is_refused(void **state)
 {
@@ -244,6 +296,8 @@ static void act_that_is_not_configured_is_refused(void **state)
 	} cases[] = {
 		{ { .op = OPENER_ATTACH, .attach = { .queues = 1 } },
 		  "an XDP program of ours there" },
+		{ { .op = OPENER_ATTACH, .attach = { .queues = 1, .dispatcher = 1 } },
+		  "attach-method = dispatcher" },
 		{ { .op = OPENER_ATTACH_AGAIN }, "an XDP program of ours there" },
 		{ { .op = OPENER_ATTACH,
 		    .attach = { .queues = 1, .replace = 1, .xskmap = "/sys/fs/bpf/ours" } },
@@ -380,6 +434,10 @@ int main(void)
 		cmocka_unit_test_setup_teardown(program_for_no_queue_or_too_many_is_refused, setup,
 						teardown),
 		cmocka_unit_test_setup_teardown(map_that_is_not_configured_is_not_opened, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(method_that_is_not_configured_is_refused, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(programs_in_dispatchers_are_held_by_a_pipe, setup,
 						teardown),
 		cmocka_unit_test_setup_teardown(act_that_is_not_configured_is_refused, setup,
 						teardown),
