@@ -24,15 +24,16 @@ from .tables import LAB, REPOSITORY
 HOME = "/millrace"
 INIT = f"{HOME}/tests/lab/guest/init.py"
 PROGRAMS = ("ip", "ethtool", "bpftool")
-# xdpsock, to be compared with, and libxdp's programs that it loads, where XDPSOCK names it.
+# xdpsock, to be compared with, where XDPSOCK names it.
 XDPSOCK = os.environ.get("XDPSOCK")
+# libxdp's own programs: the dispatcher, which millraced loads by that library, and xdpsock's.
 LIBXDP = pathlib.Path("/usr/lib/x86_64-linux-gnu/bpf")
 LIBXDP_PROGRAMS = ("xdp-dispatcher.o", "xsk_def_xdp_prog.o", "xsk_def_xdp_prog_5.3.o")
 # For scripts/lab shell, where the machine has them.
 SHELL_PROGRAMS = ("bash", "cat", "cp", "cut", "dmesg", "env", "free", "grep", "head", "kill", "less",
                   "ls", "mkdir", "mount", "mv", "ping", "ps", "rm", "sed", "sleep", "sort", "strace",
                   "tail", "tcpdump", "uname", "wc", "xxd")
-BUILT = ("millraced", "millracectl", "tests/tools/flood")
+BUILT = ("millraced", "millracectl", "tests/tools/flood", "tests/tools/beside")
 PYTHON = "/usr/bin/python3"
 # What the library imports only when it is used.
 LATE = ["encodings.ascii", "encodings.idna", "encodings.latin_1", "encodings.utf_8", "traceback"]
@@ -197,6 +198,9 @@ def _add_xdpsock(tree):
     if not os.path.exists(XDPSOCK):
         raise Unavailable(f"XDPSOCK names {XDPSOCK}, which is not there")
     tree.program(XDPSOCK, f"{HOME}/build/xdpsock")
+
+
+def _add_libxdp(tree):
     folder = pathlib.Path(os.environ.get("LIBXDP_OBJECT_PATH", LIBXDP))
     for name in LIBXDP_PROGRAMS:
         if (folder / name).exists():
@@ -224,6 +228,7 @@ def build(kernel, build_folder, plan, shell=False):
         if not path.exists():
             raise Unavailable(f"{path} is not built: scripts/build")
         tree.program(path, f"{HOME}/build/{name}")
+    _add_libxdp(tree)
     if XDPSOCK:
         _add_xdpsock(tree)
     for path in sorted((kernel.folder / "modules").iterdir()):

@@ -20,7 +20,9 @@ import tty
 
 HOME = pathlib.Path("/millrace")
 MOUNTS = (("proc", "/proc"), ("sysfs", "/sys"), ("devtmpfs", "/dev"), ("tmpfs", "/run"),
-          ("tmpfs", "/tmp"), ("bpf", "/sys/fs/bpf"), ("debugfs", "/sys/kernel/debug"))
+          ("tmpfs", "/tmp"), ("bpf", "/sys/fs/bpf"), ("debugfs", "/sys/kernel/debug"),
+          # `ip netns exec` mounts another /sys.
+          ("bpf", "/bpf"))
 POWER_OFF = 0x4321FEDC
 # Everything takes longer when each instruction is emulated: limits on time are multiplied by this.
 SLOWNESS = 5
@@ -100,7 +102,7 @@ def main():
     plan = json.loads((HOME / "plan.json").read_text())
     mount_all()
     os.environ.update(PATH=f"{HOME}/build:/usr/sbin:/usr/bin:/sbin:/bin", HOME="/root",
-                      TERM="linux", LC_ALL="C", MILLRACE_SLOWNESS=str(SLOWNESS))
+                      TERM="linux", LC_ALL="C", MILLRACE_SLOWNESS=str(SLOWNESS), LIBXDP_BPFFS="/bpf")
     sys.path[:0] = [str(HOME / folder) for folder in
                     ("tests/lab/guest", "tests/lab/scenarios", "tests/net")]
     os.chdir("/root")
