@@ -35,6 +35,11 @@
  * most ports can have; any more are looked at with the next request. */
 #define DISPATCHED_WATCHED (2 * CONF_PORTS_MAX)
 
+/* Devices that are remembered, those of an earlier time making room: more than are ever served. One that is made
+ * anew each hour has another number each time. */
+#define DEVICES_KNOWN 256
+#define CHANGES_AWAY  64
+
 /* Devices that went away with a program of ours are remembered, for some are moved back: so many, or one that is
  * made anew each hour would fill the memory with programs. */
 #define DISPATCHED_GONE 16
@@ -71,10 +76,20 @@ struct opener_permits {
 	unsigned realtime; /* the highest priority; 0: none */
 };
 
-/* A device of which something was changed that the kernel does not undo by itself. */
+/* A device of which something was changed that the kernel does not undo by itself, nor when it is moved to another
+ * network namespace. */
 struct change {
 	int ifindex;
 	unsigned vlan; /* enum offload_vlan */
+	bool away;     /* it is in no namespace of ours; should it come back, it has these: */
+	char ifname[NETDEV_NAME_SIZE];
+	uint8_t mac[MAC_LEN];
+};
+
+/* A device that the configuration named when it was first asked for: it stays the same one when it is renamed. */
+struct known {
+	int ifindex;
+	char device[DEVICE_NAME_SIZE]; /* the name it was known by */
 };
 
 /* A program of ours in a dispatcher, where it stays until it is taken out: as long as the client keeps the other
@@ -93,9 +108,11 @@ struct helper {
 	struct opener_permits permits;
 	struct change *change;
 	unsigned changes;
-	bool begun;
+	struct known known[DEVICES_KNOWN];
+	unsigned knowns; /* those before are kept at their number modulo the room */
 	struct dispatched *dispatched;
 	unsigned dispatches;
+	bool begun;
 };
 
 /* One request while it is served. */
@@ -176,6 +193,7 @@ struct match {
 	const struct opener_permits *permits;
 	const char *xskmap;
 	char first[NETDEV_NAME_SIZE]; /* the kernel's own name */
+	char as[DEVICE_NAME_SIZE];    /* the name that the configuration has */
 	struct allowed allowed;
 	bool found;
 };
@@ -192,8 +210,42 @@ static void match_name(const char *name, void *context)
 		if (strcmp(permit->device, name) != 0)
 			continue;
 		match->found = true;
+		snprintf(match->as, sizeof(match->as), "%s", name);
 		allow(&match->allowed, permit, match->xskmap);
 	}
+}
+
+static struct known *known_of(struct helper *helper, int ifindex)
+{
+	for (unsigned i = 0; i < DEVICES_KNOWN; i++) {
+		if (helper->known[i].ifindex == ifindex)
+			return &helper->known[i];
+	}
+	return NULL;
+}
+
+static void forget_known(struct helper *helper, int ifindex)
+{
+	struct known *known = known_of(helper, ifindex);
+
+	if (known)
+		*known = (struct known){ 0 };
+}
+
+/* Also by the name that it had. */
+static void match_known(struct helper *helper, int ifindex, struct match *match)
+{
+	struct known *known = known_of(helper, ifindex);
+
+	if (!match->found) {
+		if (known)
+			match_name(known->device, match);
+		return;
+	}
+	if (!known)
+		known = &helper->known[helper->knowns++ % DEVICES_KNOWN];
+	known->ifindex = ifindex;
+	memcpy(known->device, match->as, sizeof(known->device));
 }
 
 /* Whether the configuration names the device, by what the kernel says and not the client, and with what. */
@@ -215,8 +267,11 @@ static int check_device(struct serving *serving)
 	else if (err)
 		log_error("%s: cannot be looked up: " ERR_FORMAT, serving->ifname,
 			  ERR_SANDBOX_ARGS(err));
+	if (err == -ENODEV)
+		forget_known(serving->helper, serving->request->ifindex);
 	if (err)
 		return err;
+	match_known(serving->helper, serving->request->ifindex, &match);
 	memcpy(serving->ifname, match.first, sizeof(serving->ifname));
 	serving->allowed = match.allowed;
 	if (match.found)
@@ -254,19 +309,55 @@ static int check_queue(const struct serving *serving, uint32_t queue)
 static struct change *change_of(struct helper *helper, int ifindex)
 {
 	for (unsigned i = 0; i < helper->changes; i++) {
-		if (helper->change[i].ifindex == ifindex)
+		if (helper->change[i].ifindex == ifindex && !helper->change[i].away)
 			return &helper->change[i];
 	}
 	return NULL;
+}
+
+/* The device is away, and what was changed of it is with it. */
+static void keep_away(struct helper *helper, struct change *change)
+{
+	unsigned away = 0, first = 0;
+
+	change->away = true;
+	for (unsigned i = helper->changes; i--;) {
+		if (helper->change[i].away) {
+			away++;
+			first = i;
+		}
+	}
+	if (away <= CHANGES_AWAY)
+		return;
+	helper->changes--;
+	memmove(&helper->change[first], &helper->change[first + 1],
+		(helper->changes - first) * sizeof(*helper->change));
+}
+
+/* It may be one that was away, also if it has another number now. */
+static void come_back(struct helper *helper, const struct netdev_event *device)
+{
+	for (unsigned i = 0; i < helper->changes; i++) {
+		struct change *change = &helper->change[i];
+
+		if (!change->away || strcmp(change->ifname, device->name) != 0 ||
+		    memcmp(change->mac, device->mac, MAC_LEN) != 0)
+			continue;
+		change->away = false;
+		change->ifindex = device->ifindex;
+		return;
+	}
 }
 
 /* The device's entry, a new one if it has none; NULL: no memory. Made before the change, so that none
  * goes unremembered. */
 static struct change *change_new(struct helper *helper, int ifindex)
 {
-	struct change *change = change_of(helper, ifindex);
-	struct change *grown;
+	const struct netdev_event device = netdev_look(ifindex);
+	struct change *change, *grown;
 
+	come_back(helper, &device);
+	change = change_of(helper, ifindex);
 	if (change)
 		return change;
 	grown = reallocarray(helper->change, helper->changes + 1, sizeof(*grown));
@@ -275,6 +366,8 @@ static struct change *change_new(struct helper *helper, int ifindex)
 	helper->change = grown;
 	change = &helper->change[helper->changes++];
 	*change = (struct change){ .ifindex = ifindex };
+	memcpy(change->ifname, device.name, sizeof(change->ifname));
+	memcpy(change->mac, device.mac, sizeof(change->mac));
 	return change;
 }
 
@@ -286,7 +379,7 @@ static void put_back(const struct change *change)
 	char command[96];
 	int err;
 
-	if (!change->vlan || netdev_names_of(change->ifindex, match_name, &match))
+	if (!change->vlan || change->away || netdev_names_of(change->ifindex, match_name, &match))
 		return;
 	err = offload_vlan_on(match.first, change->vlan);
 	if (!err || err == -ENODEV)
@@ -766,6 +859,10 @@ static int serve_port_restore(struct serving *serving)
 
 	if (!change)
 		return 0;
+	if (change->vlan && netdev_look(change->ifindex).gone) {
+		keep_away(helper, change);
+		return 0;
+	}
 	put_back(change);
 	*change = helper->change[--helper->changes];
 	return 0;

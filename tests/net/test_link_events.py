@@ -174,6 +174,8 @@ def test_deleted_and_created_again_under_load(start, file, rig, tap, stream, bes
 
 @pytest.mark.parametrize("where", ["d0", "d1"])
 def test_moved_to_another_namespace_and_back(start, file, rig, tap, beside, attach, closing, where):
+    offload = r"^rx-vlan-offload: on$"
+    assert re.search(offload, rig.dut.run("ethtool", "-k", where), re.M)
     daemon = start(*patch(attach), *side(attach))
     taken = beside()
     works(rig, tap)
@@ -193,7 +195,10 @@ def test_moved_to_another_namespace_and_back(start, file, rig, tap, beside, atta
     works(rig, tap)
     taken.stop()
     assert port_of(file, name)["ifindex"] == ifindex, "the kernel kept the number, and we saw through it"
+    assert not re.search(offload, rig.dut.run("ethtool", "-k", where), re.M)
     check_fates(daemon.stop())
+    wait_until(lambda: re.search(offload, rig.dut.run("ethtool", "-k", where), re.M), 1 * SLOWNESS,
+               "what was switched off before it went is on again")
 
 
 def test_both_ports_of_a_patch_go_and_come(start, file, rig, tap, beside, attach):
@@ -461,7 +466,7 @@ def test_down_and_no_carrier_are_told(start, file, rig, tap, beside, attach):
 
 def test_renamed(start, file, rig, tap, beside, attach):
     """It forwards on under its new name; once it is gone, one of the configured name is served."""
-    daemon = start(*patch(attach), *side(attach))
+    daemon = start(*patch(attach, lan={"promiscuous": "off"}), *side(attach))
     taken = beside()
     rig.dut.link_down("d1")
     rig.dut.ip("link", "set", "d1", "name", "renamed7")
@@ -470,6 +475,9 @@ def test_renamed(start, file, rig, tap, beside, attach):
     becomes(file, "lan", "up", 1)
     works(rig, tap)
     assert "port lan: d1 is called renamed7 now" in daemon.stderr
+    for on in (True, False):  # what was not opened before it had that name
+        file.ask("set", port="lan", promiscuous=on)
+        assert rig.dut.promiscuity("renamed7") == on
     record = daemon.next_record()
     assert total(record, "rx_packets", "renamed7") == 100, record
     delete(rig, "d1")
