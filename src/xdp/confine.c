@@ -157,8 +157,8 @@ static const struct rule dispatcher_rules[] = {
 /* Its own threads, its maps of the address space, its search for leaks from a process of its own, and its
  * symbolizer: what is confined in such a build is confined less, and it is for tests alone. */
 static const struct rule sanitizer_rules[] = {
-	CALL(clone), CALL(wait4), CALL(ptrace), CALL(prctl), CALL(mmap), CALL(mprotect), CALL(open),
-	CALL(openat), CALL(pipe2), CALL(execve), CALL(personality), CALL(prlimit64), CALL(setrlimit),
+	CALL(clone), CALL(wait4), CALL(getdents), CALL(tkill), CALL(pipe), CALL(mincore),
+	CALL(ptrace), CALL(prctl), CALL(mmap), CALL(mprotect), CALL(open), CALL(openat), CALL(pipe2), CALL(execve), CALL(personality), CALL(prlimit64), CALL(setrlimit),
 	CALL(arch_prctl), CALL(set_tid_address), CALL(process_vm_readv), CALL(kill), CALL(tgkill),
 	CALL(sched_getscheduler), CALL(sched_getparam), CALL(mlock), CALL(munlock), CALL(unlink),
 };
