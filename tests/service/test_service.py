@@ -169,6 +169,22 @@ def host(packages):
         container.close()
 
 
+def test_what_it_is_built_with_is_listed():
+    """A host that has everything builds a package whose list lacks something."""
+    control = (REPOSITORY / "debian/control").read_text()
+    installed = (REPOSITORY / "scripts/install-deps").read_text()
+    files = [REPOSITORY / "meson.build", REPOSITORY / "tests/meson.build"]
+    names = re.findall(r"dependency\('([\w-]+)'", "".join(file.read_text() for file in files))
+    assert {"libbpf", "cmocka"} <= set(names)
+    for name in set(names) - {"threads"}:
+        folder = subprocess.run(["pkg-config", "--variable=pcfiledir", name], check=True, text=True,
+                                capture_output=True).stdout.strip()
+        owner = subprocess.run(["dpkg", "-S", f"{folder}/{name}.pc"], check=True, text=True,
+                               capture_output=True).stdout.split(":")[0]
+        assert re.search(rf"^ {owner}\b", control, re.MULTILINE), f"debian/control lacks {owner}"
+        assert re.search(rf"\s{owner}\s", installed), f"scripts/install-deps lacks {owner}"
+
+
 def test_it_builds_and_lintian_has_nothing_to_say(packages):
     packages.build()
     changes = next(packages.folder.glob("*.changes"))
