@@ -21,6 +21,7 @@
 #include "planner.h"
 #include "program_watch.h"
 #include "service.h"
+#include "slot_watch.h"
 #include "steering.h"
 #include "xdp/opener.h"
 
@@ -90,6 +91,7 @@ static int on_program_timer(sd_event_source *source, uint64_t due_us, void *cont
 	(void)due_us;
 	log_repeats(false);
 	service_renew(&daemon->service);
+	slot_watch_look(&daemon->fleet);
 	if (program_watch_look(&daemon->fleet)) {
 		daemon->status = 1;
 		return sd_event_exit(daemon->loop, 0);

@@ -47,8 +47,16 @@ struct port {
 	char complaint[256]; /* why not, as it was said */
 	struct port_loss loss;
 	struct port_vanished vanished;
+	bool slots_wrong; /* one was, at the last look */
 	/* What was said of it, once each. */
 	bool said_unexplained, said_partial, said_oversize, said_no_napi;
+};
+
+/* What became of its slot in the XSKMAP; slot_watch.c's. */
+struct lane_slot {
+	uint64_t emptied; /* by somebody, and filled again */
+	uint64_t said_ns; /* when that was said; 0: never */
+	bool stolen;	  /* somebody else's socket is in it */
 };
 
 struct lane {
@@ -57,7 +65,8 @@ struct lane {
 	struct xsk_stats
 		stats;	       /* as last read, of all sockets it had; final once they are closed */
 	struct xsk_stats past; /* of those that are closed */
-	bool no_napi;	       /* busy polling finds nothing to poll */
+	struct lane_slot slot;
+	bool no_napi; /* busy polling finds nothing to poll */
 };
 
 struct lane_opts {

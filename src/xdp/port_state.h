@@ -23,6 +23,7 @@ enum port_fault {
 	PORT_FAULT_DEVICE,  /* it cannot be served as it is; the reason says why */
 	PORT_FAULT_PROGRAM, /* our program is not on the device, or another one is */
 	PORT_FAULT_FRAMES,  /* frames vanish: the map or a queue is not what we made it */
+	PORT_FAULT_SLOTS,   /* somebody empties slots of our map, or has put another socket there */
 	PORT_FAULT_QUEUES,  /* not every queue that the plan has can be served */
 	PORT_FAULT_MTU,	    /* packets may come that no chunk has room for */
 	PORT_FAULTS,

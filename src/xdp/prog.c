@@ -499,6 +499,27 @@ int prog_slot_set(const struct prog *prog, uint32_t queue, int xsk_fd)
 	return 0;
 }
 
+static int slot_update(const struct prog *prog, uint32_t queue, int fd, uint64_t flags)
+{
+	return bpf_map_update_elem(prog->xsks_fd, &queue, &fd, flags) ? -errno : 0;
+}
+
+int prog_slot_keep(const struct prog *prog, uint32_t queue, int xsk_fd, int probe_fd)
+{
+	bool emptied;
+	int err;
+
+	if (prog->external && (!prog->filled || queue >= PROG_FILLED_SLOTS ||
+			       !(*filled_word(prog, queue) & 1ULL << queue % 64)))
+		return PROG_SLOT_OURS; /* it was not set */
+	emptied = probe_fd >= 0 && !slot_update(prog, queue, probe_fd, BPF_NOEXIST);
+	/* The kernel takes the socket that is there already for no change. */
+	err = slot_update(prog, queue, xsk_fd, emptied ? BPF_ANY : BPF_NOEXIST);
+	if (err == -EEXIST)
+		return PROG_SLOT_STOLEN;
+	return err ? err : emptied ? PROG_SLOT_EMPTIED : PROG_SLOT_OURS;
+}
+
 void prog_slot_clear(const struct prog *prog, uint32_t queue)
 {
 	if (prog->xsks_fd <= 0)

@@ -106,6 +106,21 @@ int prog_attach_again(int prog_fd, const struct prog_opts *opts, char *rival);
  * that is not bound, -EEXIST for a slot of an external map that has another socket. */
 int prog_slot_set(const struct prog *prog, uint32_t queue, int xsk_fd);
 
+/* What was found in a slot that had been set. */
+enum prog_slot {
+	PROG_SLOT_OURS,
+	PROG_SLOT_EMPTIED, /* and is ours again */
+	PROG_SLOT_STOLEN,  /* another socket is in it, and stays */
+};
+
+/*
+ * Looks whether the socket is in the slot still, and puts it into an empty one. The kernel tells nobody what is in
+ * an XSKMAP, but whether a slot has room for another socket: `probe_fd`, one that is bound to another queue or device,
+ * is in an empty slot for a moment, and what comes just then is dropped. Without one (-1) an emptied slot is filled
+ * and shows as ours. Returns enum prog_slot or -errno.
+ */
+int prog_slot_keep(const struct prog *prog, uint32_t queue, int xsk_fd, int probe_fd);
+
 /* Empties the slot: frames go to the host's stack from then on, or where an external program sends them. An
  * empty slot is fine, and one of an external map that is not ours is left alone. */
 void prog_slot_clear(const struct prog *prog, uint32_t queue);

@@ -13,7 +13,9 @@ from control import result
 from daemon import END_LIMIT, program, total
 from holder import bpf, load
 from lab import SLOWNESS, wait_until
+from test_queues import xsks_map
 from wire import exchange
+from xsk import Squatter, Xskmap
 
 BPF_LINK_UPDATE, BPF_LINK_GET_FD_BY_ID = 29, 30
 IP_WORD = {"native": "xdpdrv", "skb": "xdpgeneric"}
@@ -236,3 +238,38 @@ def test_reload_takes_over_what_is_done(rig2, tap, millraced, file, attach):
     daemon.wait(NOTICED_S + END_LIMIT)
     assert daemon.process.returncode == 1 and said(daemon, "error: d0: program lost")
     assert rig.dut.attached() == {}
+
+
+def test_slot_that_somebody_empties_or_takes(rig2, tap, millraced, closing, sock, attach):
+    """An emptied one is filled again within seconds, and that is said; a stolen one is left to its socket."""
+    rig = rig2()
+    rig.join(rig.gen, "g2", "d2")
+    near, far = tap(rig.gen, "g0"), tap(rig.sink, "s0")
+    daemon = millraced(rig.dut, "-l", "-i", "d0", "-i", "d1", f"--control-socket={sock}", attach=attach)
+    sent = [frames.numbered(n) for n in range(50)]
+    exchange(near, far, sent, sent)
+    with Xskmap(xsks_map(rig.dut.attached()["d0"])) as slots:
+        for count in (1, 2):
+            slots.empty(0)
+            wait_until(lambda n=count: f"filled again; {n} times so far" in port_of(sock)["reason"],
+                       NOTICED_S, f"notice of {daemon}")
+            assert port_of(sock)["state"] == "degraded"
+            wait_until(lambda: port_of(sock)["state"] == "up", NOTICED_S, "in order again")
+            exchange(near, far, sent, sent)
+            exchange(far, near, sent, sent)
+        assert len(daemon.warnings("d0 q0: somebody emptied its slot in our XSKMAP")) == 1, daemon.stderr
+        other = closing(Squatter(rig.dut, "d2"))
+        assert slots.put(0, other.fd)
+        wait_until(lambda: said(daemon, "error: d0 q0: somebody else's socket is in its slot"),
+                   NOTICED_S, f"notice of {daemon}")
+        time.sleep(2.2)
+        now = port_of(sock)
+        assert now["state"] == "degraded" and "socket is in the XSKMAP slot of q0" in now["reason"], now
+        assert len(said(daemon, "somebody else's socket is in its slot")) == 1
+        other.close()
+    wait_until(lambda: said(daemon, "d0 q0: our socket is in its slot of the XSKMAP again"), NOTICED_S,
+               f"ours again: {daemon}")
+    exchange(near, far, sent, sent)
+    wait_until(lambda: port_of(sock)["state"] == "up", NOTICED_S, "in order again")
+    assert not said(daemon, "d1 q0: somebody")
+    daemon.stop()
