@@ -8,6 +8,7 @@ import os
 import pathlib
 import re
 import signal
+import time
 
 import pytest
 from daemon import END_LIMIT, READY
@@ -107,3 +108,47 @@ def test_sigkill_at_every_step_of_start_up(rig2, millraced, tmp_path, request):
         nothing_is_left(rig, where)
     assert pins() == before
     millraced(rig.dut, "-l", "-i", "d0", "-i", "d1").stop()
+
+
+class KernelLog:
+    """What the kernel has to say from now on that is a warning or graver."""
+
+    def __init__(self):
+        self._fd = os.open("/dev/kmsg", os.O_RDONLY | os.O_NONBLOCK)
+        os.lseek(self._fd, 0, os.SEEK_END)
+
+    def close(self):
+        os.close(self._fd)
+
+    def grave(self):
+        lines = []
+        while True:
+            try:
+                lines.append(os.read(self._fd, 8192).decode(errors="replace"))
+            except BlockingIOError:
+                break
+        # "4,51166,33458131766,-;text": facility * 8 + level; 4 is a warning. That of the audit log is of
+        # how much others do at once.
+        return [line for line in lines
+                if int(line.split(",")[0]) <= 4 and "kauditd_printk_skb" not in line]
+
+
+def test_ends_under_flood_leave_the_kernel_quiet(request, rig2, flood, millraced, closing, attach):
+    """SIGTERM while every ring is full, again and again: the kernel has nothing to complain about."""
+    rig = rig2()
+    rig.gro_on("d0", "s0")
+    log = closing(KernelLog())
+    flood(rig.sink, "sink", "s0")
+    flood(rig.gen, "gen", "g0")
+    for number in range(100 if request.config.getoption("--full") else 2):
+        received = rig.sink.link("s0")["stats64"]["rx"]["packets"]
+        daemon = millraced(rig.dut, "-l", "-i", "d0", "-i", "d1", attach=attach)
+        wait_until(lambda: rig.sink.link("s0")["stats64"]["rx"]["packets"] > received + 100,
+                   5, "frames that cross")
+        time.sleep(number % 10 / 100)
+        daemon.stop()
+        assert rig.dut.attached() == {}
+        assert not log.grave(), f"after end {number}"
+    # What is freed later is heard of later.
+    time.sleep(0.5)
+    assert not log.grave()
