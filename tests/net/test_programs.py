@@ -10,7 +10,7 @@ import frames
 import pytest
 from appliance import File, forward, port
 from control import result
-from daemon import END_LIMIT, program, total
+from daemon import END_LIMIT, program, stopped, total
 from holder import bpf, load
 from lab import SLOWNESS, wait_until
 from test_queues import xsks_map
@@ -38,11 +38,12 @@ def detach(namespace, ifname):
     namespace.run("bpftool", "link", "detach", "id", link_of(namespace, ifname))
 
 
-def detach_and_put(namespace, ifname, compiled, mode):
-    """Ours is off and the other one on before anybody can look."""
+def detach_and_put(daemon, namespace, ifname, compiled, mode):
+    """Ours is off and the other one on before the daemon can look."""
     link = link_of(namespace, ifname)
-    namespace.run("sh", "-c", f"bpftool link detach id {link} && "
-                  f"ip link set dev {ifname} {IP_WORD[mode]} obj {compiled} sec xdp")
+    with stopped(daemon.pid):
+        namespace.run("sh", "-c", f"bpftool link detach id {link} && "
+                      f"ip link set dev {ifname} {IP_WORD[mode]} obj {compiled} sec xdp")
     return namespace.attached()[ifname]
 
 
@@ -151,7 +152,7 @@ def test_program_in_the_place_of_ours_is_left_alone(rig1, tap, millraced, sock, 
     rig = rig1()
     wire = tap(rig.gen, "g0")
     daemon = millraced(rig.dut, "-l", "-i", "d0", f"--control-socket={sock}", attach=attach)
-    foreign = detach_and_put(rig.dut, "d0", foreign_object, attach)
+    foreign = detach_and_put(daemon, rig.dut, "d0", foreign_object, attach)
     wait_until(lambda: said(daemon, "d0: program lost"), NOTICED_S, f"notice of {daemon}")
     line = said(daemon, "d0: program lost")[0]
     assert f"XDP program {foreign} 'foreign_pass' ({attach} mode) is in its place" in line
@@ -175,7 +176,7 @@ def test_program_in_the_place_of_ours_goes_with_replace(rig1, tap, millraced, at
     wire = tap(rig.gen, "g0")
     daemon = millraced(rig.dut, "-l", "-i", "d0", "--replace", attach=attach)
     ours = rig.dut.attached()
-    detach_and_put(rig.dut, "d0", foreign_object, attach)
+    detach_and_put(daemon, rig.dut, "d0", foreign_object, attach)
     wait_until(lambda: said(daemon, "program lost"), NOTICED_S, f"notice of {daemon}")
     wait_until(lambda: rig.dut.attached() == ours, NOTICED_S, "ours again")
     assert daemon.warnings("'foreign_pass' .* was taken off for --replace")
@@ -213,7 +214,7 @@ def test_exit_where_asked_for(rig1, millraced, attach, foreign_object):
     """The host has its frames, the other program stays."""
     rig = rig1()
     daemon = millraced(rig.dut, "-l", "-i", "d0", "--on-program-lost=exit", attach=attach)
-    foreign = detach_and_put(rig.dut, "d0", foreign_object, attach)
+    foreign = detach_and_put(daemon, rig.dut, "d0", foreign_object, attach)
     daemon.ended(NOTICED_S + END_LIMIT, code=1)
     assert len(said(daemon, "error: d0: program lost")) == 1, daemon.stderr
     assert rig.dut.attached() == {"d0": foreign}
