@@ -1230,9 +1230,10 @@ static void json_for_programs(void **state)
 	forward = at(root, "forwards", 0);
 	assert_keys(forward, "forward mode complete locked_bytes ports workers umems");
 	assert_true(json_is_true(json_object_get(forward, "complete")));
-	assert_keys(at(forward, "ports", 0),
-		    "port device attach_method pass present interface ifindex driver link_up mtu rx_queues "
-		    "tx_queues numa_node rx_vlan_offload rx_vlan_offload_fixed");
+	assert_keys(
+		at(forward, "ports", 0),
+		"port device attach_method pass present interface ifindex driver link_up mtu rx_queues "
+		"tx_queues numa_node rx_vlan_offload rx_vlan_offload_fixed");
 	assert_keys(at(forward, "umems", 0), "frames frame_size bytes numa_node");
 	one = at(forward, "workers", 2);
 	assert_keys(one, "worker queue cpu cpu_node umem first_frame frames lanes");
@@ -1241,7 +1242,8 @@ static void json_for_programs(void **state)
 	assert_keys(at(one, "lanes", 1), "port rx tx hand_to");
 	assert_int_equal(json_integer_value(json_object_get(at(one, "lanes", 1), "hand_to")), 0);
 	assert_true(json_is_null(json_object_get(at(one, "lanes", 0), "hand_to")));
-	assert_keys(at(at(root, "forwards", 2), "ports", 0), "port device attach_method pass present");
+	assert_keys(at(at(root, "forwards", 2), "ports", 0),
+		    "port device attach_method pass present");
 	assert_true(json_is_false(json_object_get(at(root, "forwards", 2), "complete")));
 	assert_keys(at(root, "messages", 0), "level forward port text");
 	assert_string_equal(json_string_value(json_object_get(at(root, "messages", 0), "level")),
