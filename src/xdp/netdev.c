@@ -447,9 +447,8 @@ static int parse_program(const struct nlmsghdr *message, void *context)
 		{
 			if (mnl_attr_get_type(inner) == IFLA_XDP_ATTACHED)
 				program->attached = mnl_attr_get_u8(inner) != XDP_ATTACHED_NONE;
-			else if (mnl_attr_get_type(inner) == IFLA_XDP_PROG_ID)
-				program->id = mnl_attr_get_u32(inner);
-			else if (mnl_attr_get_type(inner) == IFLA_XDP_DRV_PROG_ID && !program->id)
+			else if (mnl_attr_get_type(inner) == IFLA_XDP_PROG_ID ||
+				 (mnl_attr_get_type(inner) == IFLA_XDP_DRV_PROG_ID && !program->id))
 				program->id = mnl_attr_get_u32(inner);
 		}
 	}
