@@ -9,11 +9,11 @@
  *	else	the main thread: ageing, static entries, deletion, flushes, dumps, counts
  *
  * Bounded work. A station is in one of the FDB_SLOTS slots of two buckets, of one line each. A lookup
- * reads at most these two lines; again, at most FDB_TRIES times in all, only if meanwhile some entry
- * went from one of its buckets to the other. A learn of a known station reads a stamp besides. A new one takes
- * two locks, and if both buckets are full looks at the other bucket of each entry of them, at most
- * 2 * FDB_SLOTS lines, for a place that one entry can move to; if there is none, the station is not
- * learned (FDB_FULL).
+ * reads at most these two lines; again, at most FDB_TRIES times in all, only if some entry went to its
+ * other bucket meanwhile. A learn of a known station reads a stamp besides. A new one takes two locks. If
+ * both buckets are full one of their entries has to go to its other bucket, or one from there to its own,
+ * FDB_STEPS at most: that is 16 lines read, in 1 of 10,000 at the highest load up to 144, and two or three
+ * entries written. If there is no such way the station is not learned (FDB_FULL).
  *
  * When full or at a port's limit, unknown stations are not learned: to be flooded, and counted. Nothing
  * that arrives on a port can remove an entry, least of all a static one; only ageing, the operator, and a
@@ -41,7 +41,8 @@
 /* Stations of the largest table: 64 MiB of buckets and 16 MiB of stamps. */
 #define FDB_STATIONS_MAX (1U << 22)
 
-/* At most this part of the slots is used: with it, 1 in 10 million stations finds no place (docs/fdb.md). */
+/* At most this part of the slots is used by what is learned. With more, buckets are full more often than
+ * not. */
 #define FDB_LOAD_PERCENT 90
 
 /* How often a station's stamp is renewed at most, and the unit of ages. With less, busy stations would
@@ -51,6 +52,11 @@
 /* Longest ageing time, ticks: stamps have 16 bits and begin again after 65,534; what is left is how
  * late fdb_age() may run. */
 #define FDB_AGEING_MAX 60000
+
+/* Entries that go to their other bucket for a new one, one after another. With one step 1 station in
+ * 10,000 finds no place at the highest load, with two none of a million did; a third would
+ * read 1,100 lines for nothing. */
+#define FDB_STEPS 2
 
 /* How often a lookup is repeated at most because entries moved between buckets. */
 #define FDB_TRIES 4
@@ -69,7 +75,7 @@ enum fdb_learned {
 	FDB_LIMITED, /* new there, but the port has as many as it may */
 	FDB_FULL,    /* unknown, and there is no place */
 	FDB_BUSY, /* new or moved, but another thread was at work there: the next frame will do */
-	FDB_INVALID, /* FDB_NO_STATION */
+	FDB_INVALID, /* FDB_NO_STATION; not counted */
 	FDB_RESULTS,
 };
 
@@ -97,7 +103,7 @@ struct fdb_view {
 /* Of a port. Stations: how many it has learned and not lost. */
 struct fdb_port {
 	GROUP_BEGIN_APART(port);
-	uint32_t stations; /* Owner: who holds the lock of the station that comes or goes */
+	uint32_t stations; /* added to by whoever makes a station come or go */
 	uint32_t limit;	   /* Owner: main. UINT32_MAX: none */
 	uint32_t fixed;	   /* Owner: main. Static entries that name it */
 	uint64_t expired;  /* Owner: main. Since creation, like the next */
@@ -147,7 +153,6 @@ struct fdb {
 	struct fdb_lock *locks;
 	struct fdb_port *port;	/* of each port, and one more, of blocked entries */
 	struct fdb_view *views; /* of each worker */
-	uint64_t mapped;	/* bytes of buckets and stamps */
 	uint64_t start_ns;	/* tick 0 */
 	uint64_t ticks;		/* since then */
 	uint32_t ageing;
@@ -299,6 +304,14 @@ static always_inline uint8_t fdb_lookup(const struct fdb *fdb, uint64_t key)
 	return fdb_word_port(fdb_find(fdb, key, fdb_place(fdb, key)).word);
 }
 
+static always_inline void fdb_view_count(struct fdb_view *view, unsigned port,
+					 enum fdb_learned result)
+{
+	uint64_t *count = &view->events[port][result];
+
+	store_relaxed(count, *count + 1);
+}
+
 /* The slow way of fdb_learn_at(): what is not known there. */
 enum fdb_learned fdb_learn_change(struct fdb *fdb, struct fdb_view *view, uint64_t key,
 				  struct fdb_place place, unsigned port);
@@ -310,14 +323,14 @@ static always_inline enum fdb_learned fdb_learn_at(struct fdb *fdb, struct fdb_v
 	struct fdb_found found = fdb_find(fdb, key, place);
 	uint16_t tick = load_relaxed(&fdb->tick);
 
-	if (likely(found.word == (key | (port + 1)) && key != FDB_NO_STATION)) {
+	if (likely(found.word == (key | (port + 1)))) {
 		uint16_t *stamp = fdb_stamp(fdb->buckets, fdb->stamps, found.bucket, found.slot);
 		uint16_t seen = load_relaxed(stamp);
 
 		if (likely(!fdb_stamp_old(seen, tick)))
 			return FDB_UNCHANGED;
 		fdb_stamp_renew(stamp, seen, tick);
-		view->events[port][FDB_REFRESHED]++;
+		fdb_view_count(view, port, FDB_REFRESHED);
 		return FDB_REFRESHED;
 	}
 	return fdb_learn_change(fdb, view, key, place, port);
@@ -325,7 +338,7 @@ static always_inline enum fdb_learned fdb_learn_at(struct fdb *fdb, struct fdb_v
 
 /*
  * A frame of this station came in on this port, which is below params.ports. The worker's thread, with its
- * own view, where all results but FDB_UNCHANGED are counted under the port.
+ * own view, where the results are counted under the port.
  */
 static always_inline enum fdb_learned fdb_learn(struct fdb *fdb, struct fdb_view *view,
 						uint64_t key, unsigned port)
