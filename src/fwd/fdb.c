@@ -218,7 +218,35 @@ static void place_release(const struct fdb *fdb, struct fdb_place place)
 	lock_release(first);
 }
 
-/* Slots, with the lock of their bucket. */
+/* Slots. */
+
+/* An entry and where it was found. */
+struct fdb_found {
+	uint64_t word; /* 0: there is none */
+	uint32_t bucket;
+	unsigned slot;
+};
+
+/* The entry of a station and where it is: as fdb_find(), for what is rarer. */
+static struct fdb_found locate(const struct fdb *fdb, uint64_t key, struct fdb_place place)
+{
+	for (unsigned i = 0; i < FDB_TRIES; i++) {
+		uint32_t before = load_acquire(&fdb->relocations); /* pairs as in fdb_find() */
+
+		for (unsigned j = 0; j < 2 * FDB_SLOTS; j++) {
+			struct fdb_found at = { .bucket = place.bucket[j / FDB_SLOTS],
+						.slot = j % FDB_SLOTS };
+
+			at.word = load_relaxed(&fdb->buckets[at.bucket].word[at.slot]);
+			if (at.word && (at.word ^ key) <= FDB_PORT_MASK)
+				return at;
+		}
+		fence_acquire(); /* likewise */
+		if (likely(load_relaxed(&fdb->relocations) == before))
+			break;
+	}
+	return (struct fdb_found){ 0 };
+}
 
 static uint64_t *word_at(const struct fdb *fdb, struct fdb_found at)
 {
@@ -430,7 +458,7 @@ static enum fdb_learned verdict(const struct fdb *fdb, struct fdb_found found, u
 static enum fdb_learned learn_locked(struct fdb *fdb, struct fdb_view *view, uint64_t word,
 				     struct fdb_place place)
 {
-	struct fdb_found found = fdb_find(fdb, word & ~(uint64_t)FDB_PORT_MASK, place);
+	struct fdb_found found = locate(fdb, word & ~(uint64_t)FDB_PORT_MASK, place);
 	enum fdb_learned result;
 
 	if (!found.word)
@@ -443,10 +471,15 @@ static enum fdb_learned learn_locked(struct fdb *fdb, struct fdb_view *view, uin
  * nothing that others use; FDB_NEW, FDB_MOVED: it is to be tried. */
 static enum fdb_learned learn_foresee(const struct fdb *fdb, uint64_t word, struct fdb_place place)
 {
-	struct fdb_found found = fdb_find(fdb, word & ~(uint64_t)FDB_PORT_MASK, place);
+	uint64_t key = word & ~(uint64_t)FDB_PORT_MASK;
 	const struct fdb_port *port = port_of(fdb, word);
-	enum fdb_learned result = found.word ? verdict(fdb, found, word) : FDB_NEW;
+	enum fdb_learned result = FDB_NEW;
 
+	if (fdb_find(fdb, key, place)) {
+		struct fdb_found found = locate(fdb, key, place);
+
+		result = found.word ? verdict(fdb, found, word) : FDB_NEW; /* removed just now */
+	}
 	if (result != FDB_NEW && result != FDB_MOVED)
 		return result;
 	if (load_relaxed(&port->stations) >= load_relaxed(&port->limit))
@@ -479,7 +512,7 @@ enum fdb_learned fdb_learn_change(struct fdb *fdb, struct fdb_view *view, uint64
 
 bool fdb_touch(struct fdb *fdb, uint64_t key)
 {
-	struct fdb_found found = fdb_find(fdb, key, fdb_place(fdb, key));
+	struct fdb_found found = locate(fdb, key, fdb_place(fdb, key));
 	uint16_t tick = load_relaxed(&fdb->tick);
 	uint16_t *stamp, seen;
 
@@ -502,6 +535,8 @@ void fdb_burst(struct fdb *fdb, struct fdb_view *view, struct fdb_frames *frames
 	for (unsigned i = 0; i < count; i++) {
 		source[i] = fdb_place(fdb, frames->source[i]);
 		fdb_prefetch(fdb, source[i]);
+		/* In its second bucket is 1 station in 100 at half load, 1 in 8 at the highest. */
+		__builtin_prefetch(fdb_stamp(fdb->buckets, fdb->stamps, source[i].bucket[0], 0));
 		destination[i] = fdb_place(fdb, frames->destination[i]);
 		fdb_prefetch(fdb, destination[i]);
 	}
@@ -510,7 +545,7 @@ void fdb_burst(struct fdb *fdb, struct fdb_view *view, struct fdb_frames *frames
 			(uint8_t)fdb_learn_at(fdb, view, frames->source[i], source[i], port);
 	for (unsigned i = 0; i < count; i++)
 		frames->port[i] =
-			fdb_word_port(fdb_find(fdb, frames->destination[i], destination[i]).word);
+			fdb_word_port(fdb_find(fdb, frames->destination[i], destination[i]));
 }
 
 void fdb_lookup_burst(const struct fdb *fdb, const uint64_t *key, unsigned count, uint8_t *port)
@@ -525,7 +560,7 @@ void fdb_lookup_burst(const struct fdb *fdb, const uint64_t *key, unsigned count
 			fdb_prefetch(fdb, place[i]);
 		}
 		for (unsigned i = 0; i < now; i++)
-			port[i] = fdb_word_port(fdb_find(fdb, key[i], place[i]).word);
+			port[i] = fdb_word_port(fdb_find(fdb, key[i], place[i]));
 		key += now;
 		port += now;
 		count -= now;
@@ -630,7 +665,7 @@ static void count_removed(struct fdb *fdb, uint64_t word)
 /* -EAGAIN: other threads are at work there. */
 static int add_locked(struct fdb *fdb, uint64_t word, struct fdb_place place)
 {
-	struct fdb_found at = fdb_find(fdb, word & ~(uint64_t)FDB_PORT_MASK, place);
+	struct fdb_found at = locate(fdb, word & ~(uint64_t)FDB_PORT_MASK, place);
 	struct fdb_port *port = port_of(fdb, word);
 	enum fdb_learned room;
 
@@ -680,7 +715,7 @@ int fdb_remove(struct fdb *fdb, uint64_t key)
 	struct fdb_found found;
 
 	place_wait(fdb, place);
-	found = fdb_find(fdb, key, place);
+	found = locate(fdb, key, place);
 	if (found.word) {
 		entry_remove(fdb, found);
 		count_removed(fdb, found.word);

@@ -236,53 +236,52 @@ static always_inline struct fdb_place fdb_place(const struct fdb *fdb, uint64_t 
 	return place;
 }
 
-/* The entry of a station in a bucket, with *slot; or 0. At most one of a bucket's words matches. */
-static always_inline uint64_t fdb_search(const struct fdb_bucket *bucket, uint64_t key,
-					 unsigned *slot)
+/*
+ * The entry of a station in a bucket, or 0. Of the differences between the words and the key the entry's
+ * is the smallest, the port itself, and all others have more bits. There is no branch in it: where in the
+ * bucket a station is cannot be predicted, and a branch that is not costs as much as all eight.
+ */
+static always_inline uint64_t fdb_bucket_entry(const struct fdb_bucket *bucket, uint64_t key)
 {
-	unsigned matches = 0;
+	uint64_t least = UINT64_MAX;
 
-	/* Without a branch in it: where in the bucket a station is cannot be predicted. */
-	for (unsigned i = 0; i < FDB_SLOTS; i++)
-		matches |= (unsigned)((load_relaxed(&bucket->word[i]) ^ key) <= FDB_PORT_MASK) << i;
-	if (!matches)
-		return 0;
-	*slot = (unsigned)__builtin_ctz(matches);
-	/* Once more: another entry may be there by now. Then it is as if we had come later. */
-	uint64_t word = load_relaxed(&bucket->word[*slot]);
+	for (unsigned i = 0; i < FDB_SLOTS; i++) {
+		uint64_t difference = load_relaxed(&bucket->word[i]) ^ key;
 
-	return (word ^ key) <= FDB_PORT_MASK ? word : 0;
+		least = difference < least ? difference : least;
+	}
+	return least <= FDB_PORT_MASK ? least | key : 0;
 }
 
-/* An entry and where it was found. */
-struct fdb_found {
-	uint64_t word; /* 0: there is none */
-	uint32_t bucket;
-	unsigned slot;
-};
-
-/* Looks in both buckets. Any thread. */
-static always_inline struct fdb_found fdb_find(const struct fdb *fdb, uint64_t key,
-					       struct fdb_place place)
+/* The slot that has exactly this entry; FDB_SLOTS: none. Likewise. */
+static always_inline unsigned fdb_bucket_slot(const struct fdb_bucket *bucket, uint64_t word)
 {
-	struct fdb_found found = { 0 };
+	unsigned slot = FDB_SLOTS;
 
-	for (unsigned i = 0; i < FDB_TRIES; i++) {
+	for (unsigned i = 0; i < FDB_SLOTS; i++)
+		slot = load_relaxed(&bucket->word[i]) == word ? i : slot;
+	return slot;
+}
+
+/* The entry of a station, or 0. Any thread. */
+static always_inline uint64_t fdb_find(const struct fdb *fdb, uint64_t key, struct fdb_place place)
+{
+	uint64_t word = 0;
+
+	for (unsigned i = 0; i < FDB_TRIES && !word; i++) {
 		/* Pairs with the release in relocate(): an entry that had gone to the bucket that is read
 		 * first is seen there. */
 		uint32_t before = load_acquire(&fdb->relocations);
 
-		for (unsigned j = 0; j < 2; j++) {
-			found.bucket = place.bucket[j];
-			found.word = fdb_search(&fdb->buckets[found.bucket], key, &found.slot);
-			if (found.word)
-				return found;
-		}
+		word = fdb_bucket_entry(&fdb->buckets[place.bucket[0]], key);
+		if (likely(word))
+			break;
+		word = fdb_bucket_entry(&fdb->buckets[place.bucket[1]], key);
 		fence_acquire(); /* pairs with fdb_word_set(): gone from the second, the count has changed */
 		if (likely(load_relaxed(&fdb->relocations) == before))
 			break;
 	}
-	return found;
+	return word;
 }
 
 /* What an entry says: a port, FDB_BLOCKED or, of 0, FDB_UNKNOWN. */
@@ -301,7 +300,7 @@ static always_inline void fdb_prefetch(const struct fdb *fdb, struct fdb_place p
 /* Where a station is: its port, FDB_BLOCKED or FDB_UNKNOWN. Any thread. */
 static always_inline uint8_t fdb_lookup(const struct fdb *fdb, uint64_t key)
 {
-	return fdb_word_port(fdb_find(fdb, key, fdb_place(fdb, key)).word);
+	return fdb_word_port(fdb_find(fdb, key, fdb_place(fdb, key)));
 }
 
 static always_inline void fdb_view_count(struct fdb_view *view, unsigned port,
@@ -320,20 +319,26 @@ static always_inline enum fdb_learned fdb_learn_at(struct fdb *fdb, struct fdb_v
 						   uint64_t key, struct fdb_place place,
 						   unsigned port)
 {
-	struct fdb_found found = fdb_find(fdb, key, place);
+	uint64_t word = key | (port + 1);
+	uint32_t bucket = place.bucket[0];
+	unsigned slot = fdb_bucket_slot(&fdb->buckets[bucket], word);
 	uint16_t tick = load_relaxed(&fdb->tick);
+	uint16_t *stamp, seen;
 
-	if (likely(found.word == (key | (port + 1)))) {
-		uint16_t *stamp = fdb_stamp(fdb->buckets, fdb->stamps, found.bucket, found.slot);
-		uint16_t seen = load_relaxed(stamp);
-
-		if (likely(!fdb_stamp_old(seen, tick)))
-			return FDB_UNCHANGED;
-		fdb_stamp_renew(stamp, seen, tick);
-		fdb_view_count(view, port, FDB_REFRESHED);
-		return FDB_REFRESHED;
+	if (unlikely(slot == FDB_SLOTS)) {
+		bucket = place.bucket[1];
+		slot = fdb_bucket_slot(&fdb->buckets[bucket], word);
+		if (unlikely(slot == FDB_SLOTS))
+			return fdb_learn_change(fdb, view, key, place, port);
 	}
-	return fdb_learn_change(fdb, view, key, place, port);
+	stamp = fdb_stamp(fdb->buckets, fdb->stamps, bucket, slot);
+	seen = load_relaxed(stamp);
+	if (likely(!fdb_stamp_old(seen, tick)))
+		return FDB_UNCHANGED;
+	/* Should another entry be there by now it is kept a tick too long, at most. */
+	fdb_stamp_renew(stamp, seen, tick);
+	fdb_view_count(view, port, FDB_REFRESHED);
+	return FDB_REFRESHED;
 }
 
 /*

@@ -111,7 +111,7 @@ static void a_key_is_the_station_and_sorts_as_people_write_it(void **state)
 	uint64_t last = 0;
 
 	(void)state;
-	for (size_t i = 0; i < sizeof(ascending) / sizeof(ascending[0]); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(ascending); i++) {
 		uint64_t key = key_of(ascending[i].vlan, ascending[i].mac), back = 0;
 		uint8_t mac[MAC_LEN] = { 0 };
 
@@ -143,7 +143,7 @@ static void parameters_out_of_their_range_are_refused(void **state)
 	bad[3].ports = FDB_PORTS_MAX + 1;
 	bad[4].workers = 0;
 	bad[5].ageing = FDB_AGEING_MAX + 1;
-	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
+	for (size_t i = 0; i < ARRAY_SIZE(bad); i++)
 		assert_int_equal(fdb_new(&fdb, &bad[i]), -EINVAL);
 	assert_int_equal(fdb_new(&fdb, &good), 0);
 	assert_true(fdb->secret[0] && fdb->secret[2]); /* nobody gave one */
@@ -155,7 +155,7 @@ static void a_station_is_learned_found_and_moves(void **state)
 {
 	struct fdb *fdb = table(100, 300);
 	struct fdb_view *view = fdb_view(fdb, 1);
-	struct fdb_move move;
+	struct fdb_move move = { 0 };
 	struct fdb_counts counts;
 
 	(void)state;
@@ -425,7 +425,7 @@ static void filters_choose_what_is_flushed_and_dumped(void **state)
 	};
 
 	(void)state;
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		struct fdb *fdb = table(100, 300);
 		struct fdb_entry *entries = NULL;
 		uint32_t count = 0;
@@ -677,6 +677,160 @@ static void the_table_does_what_plain_arrays_do(void **state)
 	fdb_free(model.fdb);
 }
 
+/*
+ * Several threads at once: two learn and look up, the main one ages, dumps, adds and removes. Each of the
+ * stations below TORTURE_STILL sends all the time and never moves: it may not be missing from any lookup
+ * once it is known, nor from any dump, while all the others come, move and go around it and entries are
+ * relocated. A word that is half of one and half of another would be an entry that nobody has made.
+ */
+#define TORTURE_STILL	 300
+#define TORTURE_STATIONS 1800 /* in 2048 slots */
+#define TORTURE_NS	 (NSEC_PER_SEC)
+
+struct torture {
+	struct fdb *fdb;
+	unsigned number;
+	uint64_t seed, learned[FDB_RESULTS], lookups;
+	uint32_t *end;
+};
+
+/* Station i may be on ports i % 4 and (i + 1) % 4 only. */
+static bool torture_allowed(uint32_t i, uint8_t port)
+{
+	return port == i % 4 || (i >= TORTURE_STILL && port == (i + 1) % 4);
+}
+
+static void torture_burst(struct torture *torture, uint64_t *random)
+{
+	struct fdb_frames frames;
+	unsigned port = random_below(random, 4);
+	uint32_t station_of[FDB_BURST], destination_of[FDB_BURST];
+
+	for (unsigned i = 0; i < FDB_BURST; i++) {
+		uint32_t some = random_below(random, TORTURE_STATIONS) / 4 * 4;
+
+		/* The port's own, or one that comes over from the port before. */
+		station_of[i] =
+			some +
+			(random_below(random, 8) || some < TORTURE_STILL ? port : (port + 3) % 4);
+		destination_of[i] = random_below(random, TORTURE_STATIONS);
+		frames.source[i] = model_key(station_of[i]);
+		frames.destination[i] = model_key(destination_of[i]);
+	}
+	fdb_burst(torture->fdb, fdb_view(torture->fdb, torture->number), &frames, FDB_BURST, port);
+	for (unsigned i = 0; i < FDB_BURST; i++) {
+		uint32_t its = destination_of[i];
+
+		torture->learned[frames.learned[i]]++;
+		if (its < TORTURE_STILL ?
+			    frames.port[i] != its % 4 :
+			    frames.port[i] != FDB_UNKNOWN && !torture_allowed(its, frames.port[i]))
+			abort(); /* cmocka's assertions are for its own thread */
+	}
+	torture->lookups += FDB_BURST;
+}
+
+static void *torture_run(void *context)
+{
+	struct torture *torture = context;
+	uint64_t random = torture->seed;
+
+	while (!load_relaxed(torture->end))
+		torture_burst(torture, &random);
+	return NULL;
+}
+
+static uint32_t torture_number(uint64_t key)
+{
+	uint8_t mac[MAC_LEN];
+
+	fdb_key_mac(key, mac);
+	return (uint32_t)(mac[4] << 8 | mac[5]) * 3 + fdb_key_vlan(key);
+}
+
+static void torture_dump(struct fdb *fdb)
+{
+	struct fdb_entry *entries = NULL;
+	uint32_t count = 0, still = 0;
+
+	assert_int_equal(fdb_dump(fdb, &all, &entries, &count), 0);
+	for (uint32_t i = 0; i < count; i++) {
+		uint32_t its = torture_number(entries[i].key);
+
+		assert_true(!i || entries[i].key > entries[i - 1].key);
+		assert_true(its < TORTURE_STATIONS && entries[i].key == model_key(its));
+		assert_true(torture_allowed(its, entries[i].port));
+		still += its < TORTURE_STILL;
+	}
+	assert_int_equal(still, TORTURE_STILL);
+	free(entries);
+}
+
+/* What the main thread does at once with the workers; the time is as fast as it gets. */
+static unsigned torture_main(struct fdb *fdb, uint64_t *random)
+{
+	uint64_t end = clock_now_ns() + TORTURE_NS, tick = 0;
+	unsigned dumps = 0;
+
+	while (clock_now_ns() < end) {
+		uint32_t i = TORTURE_STILL + random_below(random, TORTURE_STATIONS - TORTURE_STILL);
+
+		/* Still ones that the machine keeps from sending for 50,000 ticks would age. */
+		fdb_age(fdb, ticks_ns(++tick));
+		if (tick % 16 == 0)
+			fdb_add(fdb, model_key(i), i % 4);
+		else if (tick % 4 == 0)
+			fdb_remove(fdb, model_key(i));
+		if (tick % 64 == 0) {
+			torture_dump(fdb);
+			dumps++;
+		}
+		/* Stations from TORTURE_STILL on leave, those below it must not. */
+		for (uint32_t j = 0; tick % 128 == 0 && j < 100; j++)
+			fdb_remove(fdb, model_key(TORTURE_STILL +
+						  (i + j) % (TORTURE_STATIONS - TORTURE_STILL)));
+	}
+	return dumps;
+}
+
+static void nobody_sees_what_is_not_while_all_happens_at_once(void **state)
+{
+	static const unsigned results[] = { FDB_REFRESHED, FDB_NEW, FDB_MOVED, FDB_PINNED };
+	struct fdb *fdb = table(TORTURE_STATIONS, FDB_AGEING_MAX);
+	uint64_t random = seed, lookups = 0, learned[FDB_RESULTS] = { 0 };
+	struct torture torture[2];
+	pthread_t thread[2];
+	uint32_t end = 0;
+	unsigned dumps;
+
+	(void)state;
+	for (uint32_t i = 0; i < TORTURE_STILL; i++)
+		fdb_learn(fdb, fdb_view(fdb, 0), model_key(i), i % 4);
+	for (unsigned i = 0; i < 2; i++) {
+		torture[i] =
+			(struct torture){ .fdb = fdb, .number = i, .seed = seed + i, .end = &end };
+		assert_int_equal(pthread_create(&thread[i], NULL, torture_run, &torture[i]), 0);
+	}
+	dumps = torture_main(fdb, &random);
+	store_relaxed(&end, 1);
+	for (unsigned i = 0; i < 2; i++) {
+		pthread_join(thread[i], NULL);
+		lookups += torture[i].lookups;
+		for (unsigned j = 0; j < FDB_RESULTS; j++)
+			learned[j] += torture[i].learned[j];
+	}
+	print_message("%llu lookups, %u dumps, %u relocations;", (unsigned long long)lookups, dumps,
+		      fdb->relocations);
+	for (unsigned j = 0; j < FDB_RESULTS; j++)
+		print_message(" %llu %s", (unsigned long long)learned[j], fdb_learned_name(j));
+	print_message("\n");
+	for (unsigned i = 0; i < ARRAY_SIZE(results); i++)
+		assert_true(learned[results[i]] > 0);
+	assert_true(dumps > 0);
+	audit(fdb);
+	fdb_free(fdb);
+}
+
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
@@ -694,6 +848,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(filters_choose_what_is_flushed_and_dumped),
 		cmocka_unit_test(who_does_not_get_a_lock_does_not_wait),
 		cmocka_unit_test(the_table_does_what_plain_arrays_do),
+		cmocka_unit_test(nobody_sees_what_is_not_while_all_happens_at_once),
 	};
 
 	seed = argc > 1 ? strtoull(argv[1], NULL, 10) : clock_now_ns();
