@@ -381,8 +381,8 @@ bool fdb_touch(struct fdb *fdb, uint64_t key);
 /*
  * Publishes the time to the workers and removes the stations that were not seen for more than the ageing
  * time (at most a tick longer). To be called once a FDB_TICK_NS; more often costs nothing, late by up to an hour
- * only ages later. Reads 2 bytes a slot, once a tick: 1 million take 0.2 ms, and each one that is removed
- * 50 ns. Returns how many were removed.
+ * only ages later. Once a tick it reads each slot's stamp, 2 ns a slot (4 ms at 1,000,000 stations), and
+ * removes in 25 ns a station (docs/fdb.md). Returns how many were removed.
  */
 uint32_t fdb_age(struct fdb *fdb, uint64_t now_ns);
 
@@ -427,7 +427,8 @@ struct fdb_entry {
  * Copies what fits, in the order of VLAN and MAC, to *entries for free(3), NULL if there is none. While
  * workers go on, at no cost for them: each entry is one that there was, no station is there twice, and none is
  * missing that was known all the time. Meanwhile entries do not change buckets: what could only be learned
- * by that is learned later. Returns 0 or -ENOMEM.
+ * by that is learned later. Mostly sorting: 0.3 us a station, a third of a second for 1,000,000. Returns 0 or
+ * -ENOMEM.
  */
 int fdb_dump(struct fdb *fdb, const struct fdb_filter *filter, struct fdb_entry **entries,
 	     uint32_t *count);
