@@ -17,6 +17,8 @@ const struct plan_mode *plan_mode_of(enum conf_mode mode)
 		[CONF_MODE_TXPUSH] = { "txpush", false, true, false, false, false },
 		[CONF_MODE_L2FWD] = { "l2fwd", true, true, true, false, false },
 		[CONF_MODE_PATCH] = { "patch", true, true, false, true, true },
+		/* A port with hairpin sends what it receives. */
+		[CONF_MODE_BRIDGE] = { "bridge", true, true, true, true, true },
 	};
 
 	return &modes[mode];
