@@ -34,7 +34,7 @@
 #define CONF_HOST_NEAR	   "mr-"
 
 /* Stations of a bridge, and seconds until one that is silent is forgotten: what the table holds. */
-#define CONF_STATIONS_MAX (1U << 22)
+#define CONF_STATIONS_MAX 4194304U
 #define CONF_AGEING_MAX	  60000
 
 enum conf_mode {
