@@ -209,7 +209,7 @@ static int parse_seconds(const struct option_row *row, const char *value,
 		break;
 	}
 	if (len < sizeof(digits))
-		memcpy(digits, value, len);
+		snprintf(digits, sizeof(digits), "%.*s", (int)len, value);
 	switch (number_parse(digits, row->min, row->max / unit, &number)) {
 	case 0:
 		*field = (unsigned)number * unit;

@@ -23,34 +23,45 @@ struct outlet {
 	uint32_t room; /* descriptors */
 };
 
-/* Those of a burst. A local variable, begun by setting `open` to 0. */
+/* Those of a burst from one port. A local variable. */
 struct outlets {
+	struct worker *worker;
+	struct queue *ingress;
 	uint32_t open; /* those that were begun, as bits */
 	struct outlet port[CONF_PORTS_MAX];
 };
 
+static always_inline void outlets_begin(struct outlets *outlets, struct worker *worker,
+					struct queue *ingress)
+{
+	outlets->worker = worker;
+	outlets->ingress = ingress;
+	outlets->open = 0; /* the others are begun when they are needed */
+}
+
 /* The port's outlet, which is begun when it is first needed. */
-static always_inline struct outlet *outlet_of(struct outlets *outlets, const struct worker *worker,
-					      unsigned port, bool plain)
+static always_inline struct outlet *outlet_of(struct outlets *outlets, unsigned port, bool plain)
 {
 	struct outlet *outlet = &outlets->port[port];
 
 	if (!(outlets->open & 1U << port)) {
+		const struct queue *queue = &outlets->worker->queue[port];
+
 		outlets->open |= 1U << port;
-		outlet->sends = sends_begin(worker, &worker->queue[port], plain);
-		outlet->room = queue_tx_room(&worker->queue[port]);
+		outlet->sends = sends_begin(outlets->worker, queue, plain);
+		outlet->room = queue_tx_room(queue);
 	}
 	outlet->sends.chunks.plain = plain; /* so that the compiler knows as well */
 	return outlet;
 }
 
 /* Announces what was put, on every port. */
-static always_inline void outlets_end(struct outlets *outlets, struct worker *worker)
+static always_inline void outlets_end(const struct outlets *outlets)
 {
 	for (uint32_t left = outlets->open; left; left &= left - 1) {
 		unsigned port = (unsigned)__builtin_ctz(left);
 
-		sends_end(&worker->queue[port], &outlets->port[port].sends);
+		sends_end(&outlets->worker->queue[port], &outlets->port[port].sends);
 	}
 }
 
@@ -118,16 +129,16 @@ static always_inline uint32_t ports_up(const struct worker *worker, uint32_t por
 }
 
 /* Of some ports, as bits: those that have room for the packet. For the others it is dropped there. */
-static always_inline uint32_t ports_with_room(struct outlets *outlets, struct worker *worker,
-					      uint32_t ports, uint32_t descs, bool plain)
+static always_inline uint32_t ports_with_room(struct outlets *outlets, uint32_t ports,
+					      uint32_t descs, bool plain)
 {
 	uint32_t able = ports;
 
 	for (uint32_t left = ports; left; left &= left - 1) {
 		unsigned port = (unsigned)__builtin_ctz(left);
-		struct queue *queue = &worker->queue[port];
+		struct queue *queue = &outlets->worker->queue[port];
 
-		if (likely(outlet_of(outlets, worker, port, plain)->room >= descs))
+		if (likely(outlet_of(outlets, port, plain)->room >= descs))
 			continue;
 		queue->drops[queue->hands_over ? DROP_HAND_OVER_FULL : DROP_TX_FULL]++;
 		able &= ~(1U << port);
@@ -139,19 +150,22 @@ static always_inline uint32_t ports_with_room(struct outlets *outlets, struct wo
  * Sends the packet of `descs` descriptors at the cursor, which moves behind it and whose frames the kernel
  * may name, out of each of these ports, at least one, given as bits.
  */
-static always_inline void flood_packet(struct outlets *outlets, struct worker *worker,
-				       struct queue *ingress, struct ring_cursor *rx,
+static always_inline void flood_packet(struct outlets *outlets, struct ring_cursor *rx,
 				       uint32_t descs, uint32_t ports, bool plain)
 {
-	uint32_t up = ports_up(worker, ports), able;
+	struct worker *worker = outlets->worker;
+	struct queue *ingress = outlets->ingress;
+	uint32_t able = ports_up(worker, ports);
 
-	if (unlikely(!up)) {
+	if (unlikely(!able)) {
 		forward_drop(worker, ingress, rx, descs, DROP_LINK_DOWN);
 		return;
 	}
-	ingress->copies += (uint32_t)__builtin_popcount(up) - 1;
-	able = ports_with_room(outlets, worker, up, descs, plain);
-	ingress->rx_continued += descs - 1;
+	if (able & (able - 1))
+		ingress->copies += (uint32_t)__builtin_popcount(able) - 1;
+	able = ports_with_room(outlets, able, descs, plain);
+	if (!plain)
+		ingress->rx_continued += descs - 1;
 	if (unlikely(!able)) {
 		packet_return(worker, ingress, rx, descs);
 		return;
@@ -162,7 +176,7 @@ static always_inline void flood_packet(struct outlets *outlets, struct worker *w
 		if (worker->pool.count < descs)
 			worker->queue[port].drops[DROP_NO_FRAME]++;
 		else
-			outlet_copy(outlet_of(outlets, worker, port, plain), worker, rx, descs);
+			outlet_copy(outlet_of(outlets, port, plain), worker, rx, descs);
 	}
-	outlet_move(outlet_of(outlets, worker, (unsigned)__builtin_ctz(able), plain), rx, descs);
+	outlet_move(outlet_of(outlets, (unsigned)__builtin_ctz(able), plain), rx, descs);
 }

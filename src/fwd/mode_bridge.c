@@ -11,6 +11,8 @@
 
 /* The packets of one burst, as they stand on RX. */
 struct bridge_look {
+	const struct worker *worker;
+	const struct queue *ingress;
 	struct fdb_frames frames;
 	uint16_t descs[FDB_BURST];
 	uint8_t drop[FDB_BURST]; /* enum drop_reason; DROP_REASONS: go on */
@@ -81,33 +83,31 @@ static always_inline enum drop_reason look_at_frame(const struct bridge *bridge,
 }
 
 /* Looks at the next packet, at the cursor, which moves behind it. */
-static always_inline void look_at_packet(const struct worker *worker, const struct queue *ingress,
-					 struct ring_cursor *ahead, struct bridge_look *look,
+static always_inline void look_at_packet(struct bridge_look *look, struct ring_cursor *ahead,
 					 unsigned index, bool plain)
 {
-	struct chunks chunks = chunks_of(&worker->chunks, plain);
+	struct chunks chunks = chunks_of(&look->worker->chunks, plain);
 	const struct xdp_desc *desc = cursor_ahead(ahead, 0);
-	uint32_t descs = look->descs[index];
+	uint32_t descs = plain ? 1 : look->descs[index];
 	enum drop_reason drop =
 		DROP_RUNT; /* also of what is not to be believed: that counts itself */
 
 	look->frames.source[index] = look->frames.destination[index] = FDB_NO_STATION;
 	if (!plain && cursor_ahead(ahead, descs - 1)->options & XDP_PKT_CONTD)
 		drop = DROP_TOO_LONG;
-	else if (likely(packet_believable(ingress, &chunks, ahead, descs) &&
+	else if (likely(packet_believable(look->ingress, &chunks, ahead, descs) &&
 			desc->len >= ETHER_HEADER_LEN))
-		drop = look_at_frame(worker->bridge, chunks_bytes(&chunks, desc->addr), desc->len,
-				     look, index);
+		drop = look_at_frame(look->worker->bridge, chunks_bytes(&chunks, desc->addr),
+				     desc->len, look, index);
 	look->drop[index] = (uint8_t)drop;
 	ahead->index += descs;
 }
 
-/* Up to FDB_BURST packets of `ready` descriptors, and their headers on their way here. Returns how many. */
-static always_inline unsigned look_ahead(const struct worker *worker, struct ring_cursor ahead,
-					 uint32_t ready, unsigned most, struct bridge_look *look,
-					 bool plain)
+/* Up to `most` packets of `ready` descriptors, and their headers on their way here. Returns how many. */
+static always_inline unsigned look_ahead(struct bridge_look *look, struct ring_cursor ahead,
+					 uint32_t ready, unsigned most, bool plain)
 {
-	struct chunks chunks = chunks_of(&worker->chunks, plain);
+	struct chunks chunks = chunks_of(&look->worker->chunks, plain);
 	unsigned count = 0;
 
 	for (; count < most; count++) {
@@ -145,30 +145,33 @@ static always_inline uint32_t choose_ports(const struct bridge *bridge, struct q
 	return reach;
 }
 
-/* Of `ready` descriptors, up to `most` packets; the cursor moves behind those that were taken. Returns how
- * many these are. */
-static always_inline unsigned bridge_some(struct worker *worker, struct queue *ingress,
-					  struct outlets *outlets, struct ring_cursor *rx,
+/* Of `ready` descriptors, up to `most` packets, FDB_BURST at most; the cursor moves behind those that were
+ * taken. Returns how many these are. */
+static always_inline unsigned bridge_some(struct outlets *outlets, struct ring_cursor *rx,
 					  uint32_t ready, unsigned most, bool plain)
 {
-	struct bridge *bridge = worker->bridge;
+	struct worker *worker = outlets->worker;
+	struct queue *ingress = outlets->ingress;
 	struct ring_cursor ahead = *rx;
 	struct bridge_look look;
-	unsigned count = look_ahead(worker, *rx, ready, most, &look, plain);
+	unsigned count;
 
+	look.worker = worker;
+	look.ingress = ingress;
+	count = look_ahead(&look, ahead, ready, most, plain);
 	for (unsigned i = 0; i < count; i++)
-		look_at_packet(worker, ingress, &ahead, &look, i, plain);
-	fdb_burst(bridge->fdb, worker->fdb_view, &look.frames, count, ingress->port);
+		look_at_packet(&look, &ahead, i, plain);
+	fdb_burst(worker->bridge->fdb, worker->fdb_view, &look.frames, count, ingress->port);
 	for (unsigned i = 0; i < count; i++) {
 		uint32_t descs = plain ? 1 : look.descs[i];
 		enum drop_reason drop;
-		uint32_t ports = choose_ports(bridge, ingress, &look, i, &drop);
+		uint32_t ports = choose_ports(worker->bridge, ingress, &look, i, &drop);
 
 		ingress->rx_bytes += packet_bytes(rx, descs);
 		if (unlikely(!ports))
 			forward_drop(worker, ingress, rx, descs, drop);
 		else
-			flood_packet(outlets, worker, ingress, rx, descs, ports, plain);
+			flood_packet(outlets, rx, descs, ports, plain);
 	}
 	return count;
 }
@@ -184,19 +187,19 @@ static always_inline uint32_t bridge_burst(struct worker *worker, struct queue *
 		ingress->calls[CALL_RX_EMPTY]++;
 		return 0;
 	}
-	outlets.open = 0;
 	if (unlikely(ingress->samples))
 		forward_sample(worker, ingress, rx, 1);
+	outlets_begin(&outlets, worker, ingress);
 	while (left) {
 		unsigned most = left < FDB_BURST ? left : FDB_BURST;
-		unsigned count = bridge_some(worker, ingress, &outlets, &rx,
-					     ready - (uint32_t)(rx.index - begin), most, plain);
+		unsigned count = bridge_some(&outlets, &rx, ready - (uint32_t)(rx.index - begin),
+					     most, plain);
 
 		left -= count;
 		if (count < most)
 			break;
 	}
-	outlets_end(&outlets, worker);
+	outlets_end(&outlets);
 	ring_release(&ingress->rx, &rx);
 	return (uint32_t)(rx.index - begin);
 }
