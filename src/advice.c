@@ -38,7 +38,7 @@ void advice_at_start(const struct port *port, unsigned ports)
 	for (unsigned i = 0; i < ports; i++) {
 		const struct port *one = &port[i];
 
-		if (!is_veth(one))
+		if (!is_veth(one) || one->conf->host) /* that one leaves nothing undone */
 			continue;
 		all_known = all_known && one->netdev.peer[0];
 		any_skb = any_skb || !one->prog.native;

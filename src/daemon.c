@@ -11,9 +11,11 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "bridging.h"
 #include "conf/print.h"
 #include "confirm.h"
 #include "fleet.h"
+#include "host_ports.h"
 #include "links.h"
 #include "mirror.h"
 #include "monitor.h"
@@ -92,6 +94,7 @@ static int on_program_timer(sd_event_source *source, uint64_t due_us, void *cont
 	log_repeats(false);
 	service_renew(&daemon->service);
 	slot_watch_look(&daemon->fleet);
+	bridging_tick(&daemon->fleet);
 	if (program_watch_look(&daemon->fleet)) {
 		daemon->status = 1;
 		return sd_event_exit(daemon->loop, 0);
@@ -333,6 +336,8 @@ static int adopt(struct daemon *daemon, struct conf *conf, struct plan *plan)
 	if (err)
 		return err;
 	tell_fixed(daemon, conf);
+	if (opener_fd() >= 0)
+		host_ports_remove(daemon->conf, conf);
 	plan_free(daemon->plan);
 	conf_fini(daemon->conf);
 	free(daemon->conf);
@@ -349,6 +354,12 @@ static int refresh_opener(void)
 	int err = opener_fd() < 0 ? 0 : opener_refresh();
 
 	return err == -EPIPE ? 0 : err;
+}
+
+/* Without the helper those that there are will do: else their ports say that there is no device. */
+static int make_host_ports(const struct conf *conf)
+{
+	return opener_fd() < 0 ? 0 : host_ports_make(conf);
 }
 
 /* Reads the configuration again and goes over to it; on any error everything stays. Returns 0, or -errno
@@ -374,6 +385,8 @@ static int change_over(struct daemon *daemon)
 	if (!err)
 		err = refresh_opener();
 	if (!err)
+		err = make_host_ports(conf);
+	if (!err)
 		err = planner_make(conf, &daemon->fleet, &plan);
 	if (!err)
 		err = planner_judge(plan);
@@ -383,6 +396,8 @@ static int change_over(struct daemon *daemon)
 	if (!err)
 		return 0;
 	plan_free(plan);
+	if (opener_fd() >= 0)
+		host_ports_remove(conf, daemon->conf);
 	conf_fini(conf);
 	free(conf);
 	log_warning("the configuration is not taken over; what %s goes on",
@@ -423,6 +438,8 @@ static int open_all(struct daemon *daemon)
 		err = service_open(&daemon->service);
 	if (!err && !daemon->conf->keep_privileges)
 		err = opener_drop_privileges(&daemon->user);
+	if (!err)
+		err = host_ports_make(daemon->conf);
 	if (!err)
 		err = planner_make(daemon->conf, NULL, &daemon->plan);
 	if (!err)

@@ -11,6 +11,7 @@
 #include "advice.h"
 #include "base/log.h"
 #include "base/signals.h"
+#include "bridging.h"
 #include "forwarder_steps.h"
 #include "steering.h"
 #include "xdp/opener.h"
@@ -267,6 +268,8 @@ static int make_worker(struct forwarder *forwarder)
 		err = worker_new(&forwarder->worker[forwarder->workers], &opts,
 				 &forwarder->umem[plan->umem]);
 	if (!err)
+		bridging_give(forwarder, forwarder->worker[forwarder->workers], forwarder->workers);
+	if (!err)
 		return 0;
 	log_error("forward %s: queue %u: no worker: " ERR_FORMAT, forwarder->conf->name,
 		  opts.number, ERR_ARGS(err));
@@ -332,6 +335,8 @@ int forwarder_open(struct forwarder *forwarder)
 	}
 	err = go_on();
 	if (!err)
+		err = bridging_open(forwarder);
+	if (!err)
 		err = opener_memlock(forwarder->plan->locked_bytes);
 	if (!err)
 		err = attach_ports(forwarder);
@@ -346,9 +351,12 @@ int forwarder_open(struct forwarder *forwarder)
 
 static int start_workers(struct forwarder *forwarder)
 {
+	void (*run)(struct worker * worker) = forwarder->mode->run;
+
+	if (forwarder->bridge) /* a patch with a third port too */
+		run = mode_of(CONF_MODE_BRIDGE)->run;
 	for (unsigned i = 0; i < forwarder->workers; i++) {
-		int err = worker_start(forwarder->worker[i], forwarder->mode->run,
-				       forwarder->mode->receives);
+		int err = worker_start(forwarder->worker[i], run, forwarder->mode->receives);
 
 		if (!err)
 			continue;
@@ -654,6 +662,7 @@ void forwarder_free(struct forwarder *forwarder)
 		umem_close(&forwarder->umem[i]);
 	for (unsigned i = 0; i < forwarder->ports; i++)
 		forwarder_close_port(&forwarder->port[i]);
+	bridge_free(forwarder->bridge);
 	free(forwarder->umem);
 	free(forwarder->worker);
 	free(forwarder->lane);

@@ -10,6 +10,7 @@
 #pragma once
 
 #include "conf/conf.h"
+#include "fwd/bridge.h"
 #include "fwd/mode.h"
 #include "fwd/worker.h"
 #include "lane.h"
@@ -22,6 +23,12 @@ struct params {
 	struct params *before;
 };
 
+/* What was said of stations that move. */
+struct forwarder_moves {
+	uint64_t told;	  /* moves so far when it was said */
+	uint64_t said_ns; /* of the monotonic clock; 0: never */
+};
+
 struct forwarder {
 	struct plan_forward *plan; /* borrowed; what is known of its devices is kept up there */
 	const struct conf_forward *conf; /* of the plan */
@@ -31,8 +38,10 @@ struct forwarder {
 	struct params *params; /* NULL: those of the start. Owned. */
 	struct umem *umem;     /* one a worker, or the first for all of them */
 	struct worker **worker;
-	struct lane *lane; /* CONF_PORTS_MAX a worker */
-	int done_fd;	   /* eventfd: workers with a finite job write to it. Borrowed. */
+	struct lane *lane;     /* CONF_PORTS_MAX a worker */
+	struct bridge *bridge; /* of a bridge; else NULL. Owned; bridging.c's, as the next */
+	struct forwarder_moves moves;
+	int done_fd; /* eventfd: workers with a finite job write to it. Borrowed. */
 };
 
 static inline struct lane *forwarder_lane(const struct forwarder *forwarder, unsigned worker,
@@ -84,7 +93,7 @@ int forwarder_raise_port(struct forwarder *forwarder, unsigned number);
 bool forwarder_port_unbound(const struct forwarder *forwarder, unsigned port);
 
 /* The port's device has another MAC address than before: generated frames that have it as their source have
- * the new one from now on. */
+ * the new one from now on, and a bridge takes it for its own. */
 void forwarder_new_mac(struct forwarder *forwarder, unsigned port);
 
 /* Lanes of the port that the plan has and that are not open, for the device lacks their queues. */

@@ -6,6 +6,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "bridging.h"
 #include "forwarder.h"
 #include "forwarder_steps.h"
 #include "plan/change.h"
@@ -353,6 +354,7 @@ int forwarder_change_ports(struct forwarder *forwarder, struct plan_forward *pla
 
 void forwarder_new_mac(struct forwarder *forwarder, unsigned port)
 {
+	bridging_port_came(forwarder, port);
 	if (forwarder->mode->receives || forwarder->conf->tx.source_given)
 		return;
 	for (unsigned i = 0; i < forwarder->workers; i++) {
@@ -378,6 +380,7 @@ uint32_t forwarder_lose_port(struct forwarder *forwarder, unsigned number)
 	for (unsigned i = 0; i < forwarder->workers; i++)
 		taken += lane_lose(forwarder_lane(forwarder, i, number), forwarder->worker[i],
 				   number);
+	bridging_port_left(forwarder, number);
 	if (port->prog.count_fd > 0 && !prog_counts(&port->prog, &counts)) {
 		port->past.seen += counts.seen;
 		port->past.passed += counts.passed;

@@ -220,7 +220,7 @@ static struct mirror *add(struct mirrors *mirrors, const struct port *port)
 /* True if its program may say of a frame that both need it, and there is a port for the copy. */
 static bool wants_copies(const struct forwarder *forwarder)
 {
-	if (forwarder->conf->mode != CONF_MODE_PATCH)
+	if (forwarder->conf->mode != CONF_MODE_PATCH || conf_is_bridge(forwarder->conf))
 		return false;
 	for (unsigned i = 0; i < forwarder->ports; i++) {
 		const struct pass *pass = &forwarder->port[i].conf->pass;

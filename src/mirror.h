@@ -6,7 +6,8 @@
  *	NIC -> XDP program -> host's stack          (MILLRACE_BOTH)
  *	                        `-> packet socket -> mirror -> packet socket of the other port -> NIC
  *
- * Of patches only: elsewhere there is no port where a copy would go. Each port has one socket, read in the
+ * Of patches only: elsewhere there is no port where a copy would go, or several; a bridge forwards such frames
+ * and its host is to be behind a port of it. Each port has one socket, read in the
  * daemon's loop in the order in which the frames came. They leave through the other port's queueing discipline,
  * which waits where its card is busy, and may let frames of one flow overtake those of another; a card whose
  * transmit queues are chosen by CPU (XPS) keeps the order as long as the main thread stays on one. At most

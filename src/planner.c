@@ -66,7 +66,7 @@ static void regard_unserved(struct netdev *device, const struct conf_port *conf,
 	const struct netdev *planned = NULL;
 	const struct port *port = running_port(running, conf, &planned);
 
-	if (!port && !device->present && conf->wait_for_device)
+	if (!port && !device->present && (conf->wait_for_device || conf->host))
 		await_device(device, conf, NULL);
 	if (!port || port->served)
 		return;

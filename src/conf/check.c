@@ -169,6 +169,57 @@ static void check_no_tx(struct option_check *check)
 	}
 }
 
+/* What is about a bridge where there is none. */
+static void check_no_bridge(struct option_check *check)
+{
+	for_each_row(row)
+	{
+		if (row->bridges && row->scope == SCOPE_FORWARD && check->line[option_index(row)])
+			complain(check, option_key(row), "%s: is about a bridge; it needs %s",
+				 option_key(row), WORD(check, "mode", "bridge"));
+	}
+}
+
+void option_check_no_bridge(struct option_check *check, const struct conf_port *port)
+{
+	static const struct conf_port plain;
+	const struct conf_port *const ports[] = { port, &plain };
+
+	for_each_row(row)
+	{
+		char text[2][OPTION_TEXT_SIZE];
+
+		if (!row->bridges || row->scope != SCOPE_PORT)
+			continue;
+		for (int i = 0; i < 2; i++) {
+			/* The cast: what a place leads to is only read here. */
+			const struct option_place place = { .port = (struct conf_port *)ports[i] };
+
+			row->kind->print(row, &place, text[i], OPTION_TEXT_SIZE);
+		}
+		if (strcmp(text[0], text[1]) != 0)
+			diag_error(check->diag, port->line,
+				   "[port %s]: %s = %.60s: is about a bridge, and it is a port of "
+				   "one only with mode = bridge",
+				   port->name, option_key(row), text[0]);
+	}
+}
+
+static void check_host_port(struct option_check *check, const struct conf_forward *conf)
+{
+	if (is_wrong(check, "host-port"))
+		return;
+	if (conf->host_port[0] && conf->mode != CONF_MODE_PATCH && conf->mode != CONF_MODE_BRIDGE)
+		complain(check, "host-port",
+			 "%s: the host can be behind a port of a patch or a bridge only; it needs "
+			 "%s or %s",
+			 WORD(check, "host-port", conf->host_port), WORD(check, "mode", "patch"),
+			 WORD(check, "mode", "bridge"));
+	if (conf->keep_host_port && !conf->host_port[0])
+		complain(check, "keep-host-port", "%s: there is none to keep without %s",
+			 WORD(check, "keep-host-port", "yes"), "host-port");
+}
+
 static void check_tx(struct option_check *check, const struct conf_forward *conf)
 {
 	const struct conf_tx *tx = &conf->tx;
@@ -231,6 +282,9 @@ void option_check_forward(struct option_check *check, struct conf_forward *conf)
 	check_rings(check, conf);
 	if (is_wrong(check, "mode") || is_wrong(check, "frame-size"))
 		return;
+	check_host_port(check, conf);
+	if (conf->mode != CONF_MODE_BRIDGE)
+		check_no_bridge(check);
 	if (conf->mode == CONF_MODE_TXPUSH)
 		check_tx(check, conf);
 	else

@@ -15,6 +15,8 @@ void conf_forward_defaults(struct conf_forward *forward, bool file)
 	forward->batch = 64;
 	forward->frame_size = 4096;
 	forward->ring_size = 2048;
+	forward->stations_max = 65536;
+	forward->ageing_s = 300;
 	forward->tx.retries = 3;
 	forward->tx.size_min = forward->tx.size_max = TX_SIZE_MIN;
 	forward->tx.pattern = 0x12345678; /* xdpsock's */

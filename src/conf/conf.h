@@ -29,11 +29,20 @@
 /* Interface names: 15 characters and NUL, or an alternative name of up to 127 (ALTIFNAMSIZ). */
 #define CONF_IFNAME_SIZE 128
 
+/* The name of a host port: with CONF_HOST_NEAR before it, it is an interface's of 15 characters. */
+#define CONF_HOST_NAME_MAX 12
+#define CONF_HOST_NEAR	   "mr-"
+
+/* Stations of a bridge, and seconds until one that is silent is forgotten: what the table holds. */
+#define CONF_STATIONS_MAX 4194304U
+#define CONF_AGEING_MAX	  60000
+
 enum conf_mode {
 	CONF_MODE_RXDROP,
 	CONF_MODE_TXPUSH,
-	CONF_MODE_L2FWD, /* one port: MACs swapped, back out of it */
-	CONF_MODE_PATCH, /* two ports: unchanged, out of the other */
+	CONF_MODE_L2FWD,  /* one port: MACs swapped, back out of it */
+	CONF_MODE_PATCH,  /* two ports: unchanged, out of the other */
+	CONF_MODE_BRIDGE, /* several ports: each frame to where its destination is */
 };
 
 enum conf_attach {
@@ -127,7 +136,11 @@ struct conf_port {
 	bool keep_vlan_offload;		 /* the card may strip VLAN tags: frames lose them */
 	bool wait_for_device;		 /* it may be absent at the start */
 	bool mtu_stops; /* the port is not served while the MTU is above what frames take */
-	unsigned line;	/* of the file that it begins at; 0: from flags */
+	bool host; /* the near end of its forward's host port, which no section of the file is about */
+	bool hairpin;	      /* of a bridge: what it receives may leave by it */
+	bool isolated;	      /* of a bridge: sends nothing to others that are */
+	unsigned learn_limit; /* of a bridge: stations that may be learned there; 0: any number */
+	unsigned line;	      /* of the file that it begins at; 0: from flags */
 };
 
 /* What is done with the frames of some ports, and by which threads. */
@@ -151,7 +164,14 @@ struct conf_forward {
 	unsigned frames_per_queue; /* per port and queue, at least as many as the rings hold */
 	bool huge_pages;	   /* a warning if there are none; they are used in any case */
 	struct conf_tx tx;
-	unsigned line; /* of the file that it begins at; 0: from flags */
+	/* A port that is the host's: the far end of a pair, whose near end is the last of the ports above. */
+	char host_port[CONF_HOST_NAME_MAX + 1]; /* "": none */
+	bool keep_host_port;			/* it outlives us */
+	/* Of a bridge. */
+	unsigned stations_max;
+	unsigned ageing_s;     /* 0: stations are never forgotten */
+	bool forward_reserved; /* frames to 01:80:c2:00:00:02 to -0f cross it */
+	unsigned line;	       /* of the file that it begins at; 0: from flags */
 };
 
 struct conf {
@@ -180,6 +200,13 @@ void conf_port_defaults(struct conf_port *port, bool file);
 /* Fills in what follows from the rest: frames_per_queue if it is 0, batch if `batch_given` is not, sizes
  * below what a generated frame's headers need. `size_given`: a raised size was asked for. */
 void conf_forward_complete(struct conf_forward *forward, bool batch_given, bool size_given);
+
+/* True if its ports are those of a bridge: as mode = bridge, and a patch with a third port has them. */
+static inline bool conf_is_bridge(const struct conf_forward *forward)
+{
+	return forward->mode == CONF_MODE_BRIDGE ||
+	       (forward->mode == CONF_MODE_PATCH && forward->host_port[0]);
+}
 
 /* True if it is a name of 1 to max letters, digits, . _ - */
 bool conf_name_valid(const char *name, size_t max);

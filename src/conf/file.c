@@ -469,6 +469,10 @@ static void check_ports(const struct conf_forward *forward, const struct option_
 			   "%sports: names none; type for example ports = wan lan", check->section);
 	else if (check->wrong[option_index(option_find("mode"))])
 		return;
+	else if (forward->mode == CONF_MODE_BRIDGE && forward->ports < 2 && !forward->host_port[0])
+		diag_error(check->diag, line,
+			   "%smode = bridge: takes 2 to %d ports, not %u; a host-port counts",
+			   check->section, CONF_PORTS_MAX, forward->ports);
 	else if (forward->mode == CONF_MODE_PATCH && forward->ports != 2)
 		diag_error(check->diag, line, "%smode = patch: takes two ports, not %u",
 			   check->section, forward->ports);
@@ -476,6 +480,51 @@ static void check_ports(const struct conf_forward *forward, const struct option_
 		diag_error(check->diag, line,
 			   "%smode = l2fwd: takes one port, not %u; two are mode = patch",
 			   check->section, forward->ports);
+}
+
+/* What an interface is the device of already, or the name of; NULL: nothing. */
+static const struct conf_port *port_taking(const struct conf *conf, const char *name)
+{
+	for (unsigned i = 0; i < conf->ports; i++) {
+		if (!strcmp(conf->port[i].device, name) || !strcmp(conf->port[i].name, name))
+			return &conf->port[i];
+	}
+	return NULL;
+}
+
+/* The port that the host is behind: the near end of the pair, which no section is about. */
+static void add_host_port(struct file *file, const struct section *section,
+			  struct option_check *check)
+{
+	struct conf_forward *forward = &file->conf->forward[file->conf->forwards];
+	unsigned line = check->line[option_index(option_find("host-port"))];
+	struct conf_port *port = &file->conf->port[file->conf->ports];
+	const struct conf_port *other;
+	char near[sizeof(port->device)];
+
+	snprintf(near, sizeof(near), CONF_HOST_NEAR "%s", forward->host_port);
+	other = port_taking(file->conf, forward->host_port);
+	if (!other)
+		other = port_taking(file->conf, near);
+	if (other)
+		diag_error(file->diag, line,
+			   "%shost-port = %s: is a name of [port %s] already, in line %u; choose "
+			   "another",
+			   section->title, forward->host_port, other->name, other->line);
+	else if (forward->ports == CONF_PORTS_MAX)
+		diag_error(file->diag, line,
+			   "%shost-port = %s: is one port more than the %d that a forward has",
+			   section->title, forward->host_port, CONF_PORTS_MAX);
+	if (other || forward->ports == CONF_PORTS_MAX)
+		return;
+	conf_port_defaults(port, true);
+	snprintf(port->name, sizeof(port->name), "%s", forward->host_port);
+	snprintf(port->device, sizeof(port->device), "%s", near);
+	port->pass.standard = false; /* what is for the host goes to the far end */
+	port->host = true;
+	port->line = line;
+	file->server[file->conf->ports++] = section;
+	forward->port[forward->ports++] = port;
 }
 
 static void read_forward(struct file *file, struct section *section)
@@ -499,6 +548,10 @@ static void read_forward(struct file *file, struct section *section)
 	for (size_t i = 0; i < OPTIONS_ROWS_MAX; i++)
 		check.wrong[i] |= file->wrong[i];
 	option_check_forward(&check, forward);
+	for (unsigned i = 0; i < forward->ports && forward->mode != CONF_MODE_BRIDGE; i++)
+		option_check_no_bridge(&check, forward->port[i]);
+	if (forward->host_port[0])
+		add_host_port(file, section, &check);
 	file->conf->forwards++;
 }
 
@@ -542,9 +595,9 @@ static void read_conf(struct file *file)
 	struct conf *conf = file->conf;
 
 	/* One more than needed, for calloc(0) may give NULL. */
-	conf->port = calloc(ports + 1, sizeof(*conf->port));
+	conf->port = calloc(ports + forwards + 1, sizeof(*conf->port)); /* host ports too */
 	conf->forward = calloc(forwards + 1, sizeof(*conf->forward));
-	file->server = calloc(ports + 1, sizeof(const struct section *));
+	file->server = calloc(ports + forwards + 1, sizeof(const struct section *));
 	if (!conf->port || !conf->forward || !file->server) {
 		file->out_of_memory = true;
 		return;

@@ -25,7 +25,7 @@ enum options_action {
 };
 
 /* Rows of the table, at most; an assertion below it holds that. */
-#define OPTIONS_ROWS_MAX 80
+#define OPTIONS_ROWS_MAX 100
 
 struct options {
 	enum options_action action;

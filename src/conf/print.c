@@ -90,6 +90,8 @@ void conf_print(FILE *out, const struct conf *conf)
 	for (unsigned i = 0; i < conf->ports; i++) {
 		struct conf_port plain;
 
+		if (conf->port[i].host)
+			continue; /* its forward says so */
 		conf_port_defaults(&plain, true);
 		part.plain.port = &plain;
 		part.place.port = &conf->port[i];

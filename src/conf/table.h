@@ -107,6 +107,7 @@ struct option_row {
 	size_t field;			 /* and where */
 	const struct option_word *words; /* of a choice */
 	bool generates;			 /* is about generated frames: needs mode txpush */
+	bool bridges;			 /* is about a bridge */
 	bool optional;			 /* the flag's value may be left out */
 	enum option_act act;
 	const char *key;	 /* in a file, where it is not the name */
@@ -155,8 +156,10 @@ extern const struct option_kind kind_wait;	 /* poll and busy_poll of a forward *
 extern const struct option_kind kind_device;	 /* a port's */
 extern const struct option_kind kind_irq_string; /* a conf's */
 extern const struct option_kind kind_socket_path, kind_group, kind_user;
-extern const struct option_kind kind_map_path; /* char[CONF_MAP_PATH_SIZE] */
-extern const struct option_kind kind_pass;     /* a port's */
+extern const struct option_kind kind_map_path;	/* char[CONF_MAP_PATH_SIZE] */
+extern const struct option_kind kind_pass;	/* a port's */
+extern const struct option_kind kind_seconds;	/* unsigned; with s, m or h behind it, or nothing */
+extern const struct option_kind kind_host_port; /* a forward's */
 extern const struct option_kind kind_ports; /* a forward's; read by file.c, which knows them all */
 
 extern const struct option_word words_yes_no[], words_no_yes[];
@@ -182,6 +185,10 @@ bool option_given(const struct option_check *check, const char *key);
 void option_check_run(struct option_check *check, const struct conf *conf);
 void option_check_forward(struct option_check *check, struct conf_forward *conf);
 void option_check_port(struct option_check *check, const struct conf_port *port);
+
+/* The keys of a port that are about a bridge, where its forward, whose diag and section `check` is of, is
+ * none. */
+void option_check_no_bridge(struct option_check *check, const struct conf_port *port);
 
 /* Room for an option as users write it: its name and a short value. */
 #define OPTION_WORD_SIZE 96

@@ -187,6 +187,48 @@ static void print_uint64(const struct option_row *row, const struct option_place
 
 const struct option_kind kind_uint64 = { parse_uint64, print_uint64 };
 
+/* Times. */
+
+static int parse_seconds(const struct option_row *row, const char *value,
+			 const struct option_place *place, struct option_wrong *wrong)
+{
+	static const struct {
+		char letter;
+		unsigned seconds;
+	} units[] = { { 's', 1 }, { 'm', 60 }, { 'h', 3600 } };
+	unsigned *field = option_field(row, place), unit = 1;
+	size_t len = strlen(value);
+	unsigned long number;
+	char digits[24] = "";
+
+	for (size_t i = 0; len && i < sizeof(units) / sizeof(units[0]); i++) {
+		if (value[len - 1] != units[i].letter)
+			continue;
+		unit = units[i].seconds;
+		len--;
+		break;
+	}
+	if (len < sizeof(digits))
+		snprintf(digits, sizeof(digits), "%.*s", (int)len, value);
+	switch (number_parse(digits, row->min, row->max / unit, &number)) {
+	case 0:
+		*field = (unsigned)number * unit;
+		return 0;
+	case -ERANGE:
+		return fail(wrong, "must be %lus to %lus", row->min, row->max);
+	default:
+		return fail(wrong, "not a time; type for example 300s, 5m or 1h");
+	}
+}
+
+static void print_seconds(const struct option_row *row, const struct option_place *place,
+			  char *text, size_t size)
+{
+	snprintf(text, size, "%us", *(const unsigned *)option_field(row, place));
+}
+
+const struct option_kind kind_seconds = { parse_seconds, print_seconds };
+
 /* Lists of numbers. */
 
 /* Blanks behind a comma are a matter of taste, and what a continued line leaves. */
@@ -597,6 +639,29 @@ static void print_account(const struct option_row *row, const struct option_plac
 const struct option_kind kind_group = { parse_group, print_account };
 const struct option_kind kind_user = { parse_user, print_account };
 
+static int parse_host_port(const struct option_row *row, const char *value,
+			   const struct option_place *place, struct option_wrong *wrong)
+{
+	(void)row;
+	if (!conf_name_valid(value, CONF_HOST_NAME_MAX) || !strcmp(value, ".") ||
+	    !strcmp(value, ".."))
+		return fail(wrong,
+			    "its name has 1 to %d letters, digits, . _ or -: with %s before it, it "
+			    "is an interface's as well",
+			    CONF_HOST_NAME_MAX, CONF_HOST_NEAR);
+	snprintf(place->forward->host_port, sizeof(place->forward->host_port), "%s", value);
+	return 0;
+}
+
+static void print_host_port(const struct option_row *row, const struct option_place *place,
+			    char *text, size_t size)
+{
+	(void)row;
+	snprintf(text, size, "%s", place->forward->host_port);
+}
+
+const struct option_kind kind_host_port = { parse_host_port, print_host_port };
+
 static void print_ports(const struct option_row *row, const struct option_place *place, char *text,
 			size_t size)
 {
@@ -605,9 +670,11 @@ static void print_ports(const struct option_row *row, const struct option_place 
 
 	(void)row;
 	text[0] = '\0';
-	for (unsigned i = 0; i < forward->ports && len < size; i++)
-		len += (size_t)snprintf(text + len, size - len, "%s%s", i ? " " : "",
-					forward->port[i]->name);
+	for (unsigned i = 0; i < forward->ports && len < size; i++) {
+		if (!forward->port[i]->host)
+			len += (size_t)snprintf(text + len, size - len, "%s%s", i ? " " : "",
+						forward->port[i]->name);
+	}
 }
 
 const struct option_kind kind_ports = { NULL, print_ports };

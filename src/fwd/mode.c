@@ -7,6 +7,7 @@ static const struct mode modes[] = {
 	[CONF_MODE_TXPUSH] = { "txpush", "txonly", mode_txpush_run, false, true, false },
 	[CONF_MODE_L2FWD] = { "l2fwd", "l2fwd", mode_l2fwd_run, true, true, false },
 	[CONF_MODE_PATCH] = { "patch", "patch", mode_patch_run, true, true, true },
+	[CONF_MODE_BRIDGE] = { "bridge", "bridge", mode_bridge_run, true, true, true },
 };
 
 const struct mode *mode_of(enum conf_mode mode)

@@ -25,3 +25,4 @@ void mode_rxdrop_run(struct worker *worker);
 void mode_txpush_run(struct worker *worker);
 void mode_l2fwd_run(struct worker *worker);
 void mode_patch_run(struct worker *worker);
+void mode_bridge_run(struct worker *worker); /* worker->bridge and fdb_view are set */

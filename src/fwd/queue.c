@@ -214,6 +214,8 @@ void queue_count(const struct queue *queue, struct queue_counts *counts)
 	counts->handed = counts->hand_over = 0;
 	if (queue->hands_over)
 		count_handed(queue, counts);
+	counts->flooded = queue->flooded;
+	counts->copies = queue->copies;
 	counts->partial_checksums = queue->partial_checksums;
 	memcpy(counts->calls, queue->calls, sizeof(counts->calls));
 	counts->calls[queue->zero_copy ? CALL_WAKE_TX : CALL_COPY_TX] = queue->kicks[KICK_CALLS];

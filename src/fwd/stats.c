@@ -8,6 +8,17 @@ static const char *const drop_names[DROP_REASONS] = {
 	[DROP_STOPPING] = "stopping",
 	[DROP_HAND_OVER_FULL] = "hand_over_full",
 	[DROP_TOO_LONG] = "too_long",
+	[DROP_TX_FULL] = "tx_full",
+	[DROP_NO_FRAME] = "no_frame",
+	[DROP_SOURCE_GROUP] = "source_group",
+	[DROP_SOURCE_ZERO] = "source_zero",
+	[DROP_SOURCE_OWN] = "source_own",
+	[DROP_TAG_CUT] = "tag_cut",
+	[DROP_VLAN_RESERVED] = "vlan_reserved",
+	[DROP_RESERVED] = "reserved",
+	[DROP_SAME_PORT] = "same_port",
+	[DROP_ISOLATED] = "isolated",
+	[DROP_BLOCKED] = "blocked",
 	[DROP_RING_VIOLATION] = "ring_violation",
 };
 
@@ -56,6 +67,8 @@ void queue_counts_add(struct queue_counts *counts, const struct queue_counts *pa
 	counts->tx_packets += past->tx_packets;
 	counts->tx_descriptors += past->tx_descriptors;
 	counts->tx_bytes += past->tx_bytes;
+	counts->flooded += past->flooded;
+	counts->copies += past->copies;
 	counts->partial_checksums += past->partial_checksums;
 	add_each(counts->drops, past->drops, DROP_REASONS);
 	add_each(counts->kicks, past->kicks, KICK_RESULTS);

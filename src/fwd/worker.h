@@ -53,6 +53,8 @@
  * early, it only says "lost" for a moment. */
 #define WORKER_STUCK_MS 20
 
+struct bridge;
+struct fdb_view;
 struct inlet;
 
 struct worker {
@@ -68,6 +70,9 @@ struct worker {
 	bool timed;	      /* its frames are due at times */
 	bool finite;	      /* ends by itself: txpush with a count */
 	bool receives;	      /* its mode does; else fill rings keep what they have */
+	/* Of a bridge; else NULL. Borrowed from the forwarder, and shared with its other workers. */
+	struct bridge *bridge;
+	struct fdb_view *fdb_view; /* this worker's own part of the bridge's stations */
 	GROUP_END(setup);
 
 	/* Owner: the worker's thread. */
@@ -134,7 +139,7 @@ struct worker {
 	GROUP_END(rings);
 };
 
-ASSERT_GROUP(worker, setup, 1);
+ASSERT_GROUP(worker, setup, 2);
 ASSERT_GROUP(worker, own, 1);
 ASSERT_GROUP(worker, control, 2);
 ASSERT_GROUP(worker, thread, 1);

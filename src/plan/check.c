@@ -271,6 +271,22 @@ static void check_cpus(struct build *build, struct plan_forward *forward)
 	}
 }
 
+static void say_awaited(struct build *build, struct plan_forward *forward,
+			const struct plan_port *port)
+{
+	if (port->conf->host)
+		build_say(build, PLAN_NOTE, forward, port,
+			  "%s: the near end of the host port %s, which will be made",
+			  port->conf->device, port->conf->name);
+	else
+		build_say(
+			build, PLAN_NOTE, forward, port,
+			"%s: no such interface yet; planned for %u queue%s, and its port comes up "
+			"when it appears",
+			port->conf->device, port->device.rx_queues,
+			port->device.rx_queues == 1 ? "" : "s");
+}
+
 void build_checks(struct build *build, struct plan_forward *forward)
 {
 	bool all_present = true;
@@ -279,11 +295,7 @@ void build_checks(struct build *build, struct plan_forward *forward)
 		const struct plan_port *port = &forward->port[i];
 
 		if (port->device.awaited) {
-			build_say(build, PLAN_NOTE, forward, port,
-				  "%s: no such interface yet; planned for %u queue%s, and its port "
-				  "comes up when it appears",
-				  port->conf->device, port->device.rx_queues,
-				  port->device.rx_queues == 1 ? "" : "s");
+			say_awaited(build, forward, port);
 			all_present = false;
 			continue;
 		}

@@ -12,11 +12,13 @@
 const struct plan_mode *plan_mode_of(enum conf_mode mode)
 {
 	static const struct plan_mode modes[] = {
-		/*		     name      receives sends shares */
-		[CONF_MODE_RXDROP] = { "rxdrop", true, false, false },
-		[CONF_MODE_TXPUSH] = { "txpush", false, true, false },
-		[CONF_MODE_L2FWD] = { "l2fwd", true, true, false },
-		[CONF_MODE_PATCH] = { "patch", true, true, true },
+		/*		     name      receives sends back across shares */
+		[CONF_MODE_RXDROP] = { "rxdrop", true, false, false, false, false },
+		[CONF_MODE_TXPUSH] = { "txpush", false, true, false, false, false },
+		[CONF_MODE_L2FWD] = { "l2fwd", true, true, true, false, false },
+		[CONF_MODE_PATCH] = { "patch", true, true, false, true, true },
+		/* A port with hairpin sends what it receives. */
+		[CONF_MODE_BRIDGE] = { "bridge", true, true, true, true, true },
 	};
 
 	return &modes[mode];
@@ -26,7 +28,7 @@ bool plan_sends(enum conf_mode mode, unsigned from, unsigned to)
 {
 	const struct plan_mode *row = plan_mode_of(mode);
 
-	return row->receives && row->sends && (from == to) == (mode == CONF_MODE_L2FWD);
+	return from == to ? row->back : row->across;
 }
 
 const char *plan_level_name(enum plan_level level)

@@ -104,6 +104,8 @@ bool plan_sends(enum conf_mode mode, unsigned from, unsigned to);
 struct plan_mode {
 	const char *name;
 	bool receives, sends;
+	bool back;   /* what a port receives leaves by that port, */
+	bool across; /* by the others */
 	bool shares; /* by default the host gets its own frames, and these alone: `pass = default` */
 };
 

@@ -47,6 +47,11 @@ static const struct {
 	{ OFFLOAD_VLAN_CTAG, "rx-vlan-hw-parse", "rxvlan", "rx-vlan-offload" },
 	{ OFFLOAD_VLAN_STAG, "rx-vlan-stag-hw-parse", "rx-vlan-stag-hw-parse",
 	  "rx-vlan-stag-hw-parse" },
+	{ OFFLOAD_TX_CHECKSUM, "tx-checksum-ip-generic", "tx", "tx-checksumming" },
+	{ OFFLOAD_TX_SCTP, "tx-checksum-sctp", "tx-checksum-sctp", "tx-checksum-sctp" },
+	{ OFFLOAD_TX_VLAN_CTAG, "tx-vlan-hw-insert", "txvlan", "tx-vlan-offload" },
+	{ OFFLOAD_TX_VLAN_STAG, "tx-vlan-stag-hw-insert", "tx-vlan-stag-hw-insert",
+	  "tx-vlan-stag-hw-insert" },
 };
 
 #define ROWS (sizeof(rows) / sizeof(rows[0]))
@@ -241,6 +246,23 @@ int offload_vlan_on(const char *ifname, unsigned changed)
 	if (!err)
 		err = read_features(&features);
 	if (!err && active(&features, changed) != changed)
+		err = -EOPNOTSUPP;
+	close_features(&features);
+	return err;
+}
+
+int offload_host_port_off(const char *ifname)
+{
+	const unsigned all =
+		OFFLOAD_TX_CHECKSUM | OFFLOAD_TX_SCTP | OFFLOAD_TX_VLAN_CTAG | OFFLOAD_TX_VLAN_STAG;
+	struct features features;
+	int err = open_features(&features, ifname);
+
+	if (!err)
+		err = set(&features, all, false);
+	if (!err)
+		err = read_features(&features);
+	if (!err && active(&features, all))
 		err = -EOPNOTSUPP;
 	close_features(&features);
 	return err;

@@ -576,6 +576,22 @@ void opener_port_restore(int ifindex)
 		change_remove(change);
 }
 
+int opener_host_port(const char *name, uint32_t mtu, bool keep)
+{
+	struct call call = call_of(OPENER_HOST_PORT, name, 0);
+
+	call.request.host_port.mtu = mtu;
+	call.request.host_port.keep = keep;
+	return ask(&call, 0);
+}
+
+int opener_host_port_remove(const char *name)
+{
+	struct call call = call_of(OPENER_HOST_PORT_REMOVE, name, 0);
+
+	return ask(&call, 0);
+}
+
 int opener_peer_name(const char *ifname, int ifindex, char *name, size_t size)
 {
 	struct call call = call_of(OPENER_PEER_NAME, ifname, ifindex);

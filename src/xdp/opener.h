@@ -149,6 +149,15 @@ int opener_vlan_offload(const char *ifname, int ifindex);
 /* Puts back what was changed on a device. If nothing was, or the device is gone: fine. */
 void opener_port_restore(int ifindex);
 
+/*
+ * Makes a host port, or keeps the one there is: host_port_make(). The helper removes it at its end, unless
+ * `keep`, which may be said anew each time. The configuration must name its near end.
+ */
+int opener_host_port(const char *name, uint32_t mtu, bool keep);
+
+/* Removes one that opener_host_port() made, unless it is to be kept. Others: nothing. */
+int opener_host_port_remove(const char *name);
+
 /* netdev_peer_name() with the helper's privileges: also of another network namespace. */
 int opener_peer_name(const char *ifname, int ifindex, char *name, size_t size);
 

@@ -21,6 +21,7 @@
 #include "xdp/confine.h"
 #include "xdp/dispatcher.h"
 #include "xdp/external.h"
+#include "xdp/host_port.h"
 #include "xdp/offload.h"
 #include "xdp/opener_acts.h"
 #include "xdp/opener_proto.h"
@@ -101,6 +102,12 @@ struct dispatched {
 	int fd; /* our end of the pipe; -1: let go of when its device was not there to be looked at */
 };
 
+/* A host port that is to be removed at the end, unless it is to be kept. */
+struct host_port {
+	char name[NETDEV_NAME_SIZE];
+	bool keep;
+};
+
 struct helper {
 	int fd;
 	pid_t client;
@@ -113,6 +120,8 @@ struct helper {
 	struct dispatched *dispatched;
 	unsigned dispatches;
 	bool begun;
+	struct host_port *host_port;
+	unsigned host_ports;
 };
 
 /* One request while it is served. */
@@ -874,6 +883,104 @@ static int serve_peer_name(struct serving *serving)
 				sizeof(serving->answer.name));
 }
 
+static struct host_port *host_port_of(const struct helper *helper, const char *name)
+{
+	for (unsigned i = 0; i < helper->host_ports; i++) {
+		if (!strcmp(helper->host_port[i].name, name))
+			return &helper->host_port[i];
+	}
+	return NULL;
+}
+
+/* Its entry, which had better be there before it is. NULL: no memory. */
+static struct host_port *host_port_new(struct helper *helper, const char *name)
+{
+	struct host_port *grown =
+		reallocarray(helper->host_port, helper->host_ports + 1, sizeof(*grown));
+
+	if (!grown)
+		return NULL;
+	helper->host_port = grown;
+	grown += helper->host_ports++;
+	*grown = (struct host_port){ 0 };
+	snprintf(grown->name, sizeof(grown->name), "%s", name);
+	return grown;
+}
+
+static void host_port_forget(struct helper *helper, struct host_port *port)
+{
+	*port = helper->host_port[--helper->host_ports];
+}
+
+/* True if it is still there. */
+static bool host_port_stands(const char *name)
+{
+	struct netdev netdev;
+	char near[NETDEV_NAME_SIZE];
+
+	host_port_near(name, near);
+	return netdev_query(near, &netdev) != -ENODEV;
+}
+
+static bool is_permitted(const struct opener_permits *permits, const char *device)
+{
+	for (unsigned i = 0; i < permits->count; i++) {
+		if (!strcmp(permits->permit[i].device, device))
+			return true;
+	}
+	return false;
+}
+
+static int serve_host_port(struct serving *serving)
+{
+	const struct opener_request *request = serving->request;
+	char near[NETDEV_NAME_SIZE];
+	struct host_port *port;
+	int err;
+
+	/* Both ends' names must be some. */
+	if (!serving->ifname[0] ||
+	    strlen(serving->ifname) + sizeof(HOST_PORT_NEAR) > NETDEV_NAME_SIZE)
+		return -EPROTO;
+	host_port_near(serving->ifname, near);
+	if (!is_permitted(&serving->helper->permits, near)) {
+		log_error("host-port %s: is not in the configuration, so it is not made; name it "
+			  "there first",
+			  serving->ifname);
+		return -EACCES;
+	}
+	port = host_port_of(serving->helper, serving->ifname);
+	if (port && host_port_stands(serving->ifname)) {
+		port->keep = request->host_port.keep;
+		return 0;
+	}
+	if (!port)
+		port = host_port_new(serving->helper, serving->ifname);
+	if (!port) {
+		log_error("out of memory");
+		return -ENOMEM;
+	}
+	err = host_port_make(port->name, request->host_port.mtu);
+	port->keep = request->host_port.keep;
+	if (err)
+		host_port_forget(serving->helper, port);
+	return err;
+}
+
+/* Only what was made here. */
+static int serve_host_port_remove(struct serving *serving)
+{
+	struct host_port *port = host_port_of(serving->helper, serving->ifname);
+	int err = 0;
+
+	if (!port)
+		return 0;
+	if (!port->keep)
+		err = host_port_remove(port->name);
+	host_port_forget(serving->helper, port);
+	return err;
+}
+
 /* A request that comes with other fds than these, or is about a device that is not configured, does not
  * reach its act. */
 static const struct {
@@ -899,6 +1006,9 @@ static const struct {
 	/* Only what was changed before, of a device that the configuration may name no more. */
 	[OPENER_PORT_RESTORE] = { serve_port_restore },
 	[OPENER_PEER_NAME] = { serve_peer_name, .device = true },
+	/* These are about a device that there is not yet, and look at its name themselves. */
+	[OPENER_HOST_PORT] = { serve_host_port },
+	[OPENER_HOST_PORT_REMOVE] = { serve_host_port_remove },
 };
 
 static int serve(struct serving *serving)
@@ -1018,6 +1128,10 @@ void opener_helper_run(int socket, pid_t client, const struct opener_opts *opts)
 	leave_for_good(&helper);
 	for (unsigned i = 0; i < helper.changes; i++)
 		put_back(&helper.change[i]);
+	for (unsigned i = 0; i < helper.host_ports; i++) {
+		if (!helper.host_port[i].keep)
+			(void)host_port_remove(helper.host_port[i].name);
+	}
 	/* Not exit(): buffers and what is to be done at the end are the parent's. */
 	_exit(EXIT_SUCCESS);
 }

@@ -32,6 +32,8 @@ enum opener_op {
 	OPENER_VLAN_OFFLOAD,
 	OPENER_PORT_RESTORE,
 	OPENER_PEER_NAME,
+	OPENER_HOST_PORT,
+	OPENER_HOST_PORT_REMOVE,
 	OPENER_OPS,
 };
 
@@ -63,6 +65,10 @@ struct opener_request {
 			int32_t tid;
 			uint32_t priority;
 		} realtime;
+		struct {
+			uint32_t mtu;
+			uint32_t keep;
+		} host_port; /* ifname is the far end's */
 	};
 };
 

@@ -133,14 +133,38 @@ static const struct {
 	const char *text, *want;
 } mistakes[] = {
 	{ "\n", "f: has no forward; add a section [forward NAME] with mode and ports\n" },
-	{ WAN "[forward m]\nmode = bridge\nports = wan\n",
-	  "f:4: [forward m]: mode = bridge: must be rxdrop, txpush, l2fwd or patch\n" },
+	{ WAN "[forward m]\nmode = hub\nports = wan\n",
+	  "f:4: [forward m]: mode = hub: must be rxdrop, txpush, l2fwd, patch or bridge\n" },
 	{ WAN "[forward m]\nmode = patch\nports = wan\n",
 	  "f:5: [forward m]: mode = patch: takes two ports, not 1\n" },
 	{ WAN_LAN "[port x]\ndevice = eth2\n[forward m]\nmode = patch\nports = wan lan x\n",
 	  "f:9: [forward m]: mode = patch: takes two ports, not 3\n" },
 	{ WAN_LAN "[forward m]\nmode = l2fwd\nports = wan lan\n",
 	  "f:7: [forward m]: mode = l2fwd: takes one port, not 2; two are mode = patch\n" },
+	{ WAN "[forward m]\nmode = bridge\nports = wan\n",
+	  "f:5: [forward m]: mode = bridge: takes 2 to 16 ports, not 1; a host-port counts\n" },
+	{ WAN "[forward m]\nmode = bridge\nports = wan\nhost-port = name-of-13-xx\n",
+	  "f:5: [forward m]: mode = bridge: takes 2 to 16 ports, not 1; a host-port counts\n"
+	  "f:6: [forward m]: host-port = name-of-13-xx: its name has 1 to 12 letters, digits, . _ or "
+	  "-: with mr- before it, it is an interface's as well\n" },
+	{ WAN "[forward m]\nmode = bridge\nports = wan\nhost-port = wan\n",
+	  "f:6: [forward m]: host-port = wan: is a name of [port wan] already, in line 1; choose "
+	  "another\n" },
+	{ WAN "[forward m]\nmode = rxdrop\nports = wan\nhost-port = h\n",
+	  "f:6: [forward m]: host-port = h: the host can be behind a port of a patch or a bridge only; "
+	  "it needs mode = patch or mode = bridge\n" },
+	{ WAN "[forward m]\nmode = bridge\nports = wan\nkeep-host-port = yes\n",
+	  "f:5: [forward m]: mode = bridge: takes 2 to 16 ports, not 1; a host-port counts\n"
+	  "f:6: [forward m]: keep-host-port = yes: there is none to keep without host-port\n" },
+	{ WAN "[forward m]\nmode = bridge\nports = wan\nhost-port = h\nageing = 5x\n",
+	  "f:7: [forward m]: ageing = 5x: not a time; type for example 300s, 5m or 1h\n" },
+	{ WAN "[forward m]\nmode = bridge\nports = wan\nhost-port = h\nageing = 17h\n",
+	  "f:7: [forward m]: ageing = 17h: must be 0s to 60000s\n" },
+	{ WAN "[forward m]\nmode = rxdrop\nports = wan\nageing = 5m\n",
+	  "f:6: [forward m]: ageing: is about a bridge; it needs mode = bridge\n" },
+	{ "[port wan]\ndevice = a\nhairpin = yes\n[forward m]\nmode = rxdrop\nports = wan\n",
+	  "f:1: [port wan]: hairpin = yes: is about a bridge, and it is a port of one only with mode = "
+	  "bridge\n" },
 	{ WAN_LAN "[forward m]\nmode = rxdrop\nports = wna lan\n",
 	  "f:7: [forward m]: ports: there is no [port wna]; did you mean wan?\n" },
 	{ WAN "[forward m]\nmode = rxdrop\nports = zzzzzz\n",
@@ -153,7 +177,7 @@ static const struct {
 	{ WAN "[forward m]\nmode = rxdrop\nports =\n",
 	  "f:5: [forward m]: ports: names none; type for example ports = wan lan\n" },
 	{ WAN "[forward m]\n",
-	  "f:3: [forward m]: has no mode; it must be rxdrop, txpush, l2fwd or patch\n"
+	  "f:3: [forward m]: has no mode; it must be rxdrop, txpush, l2fwd, patch or bridge\n"
 	  "f:3: [forward m]: has no ports; add ports = NAMES\n" },
 	{ "[port wan]\n[forward m]\nmode = rxdrop\nports = wan\n",
 	  "f:1: [port wan]: has no device; add device = IFACE\n" },

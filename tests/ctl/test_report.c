@@ -42,6 +42,8 @@ static struct report sample(void)
 	counts->drops[DROP_RUNT] = 7;
 	counts->rx_descriptors = 2469134;
 	counts->tx_descriptors = 3000;
+	counts->flooded = 12;
+	counts->copies = 13;
 	counts->partial_checksums = 9;
 	for (int i = 0; i < CALL_COUNTS; i++)
 		counts->calls[i] = 100 + (uint64_t)i;
@@ -296,6 +298,8 @@ static void json_has_every_field_with_its_value(void **state)
 		{ "sockets", "tx_bytes", 60000 },
 		{ "sockets", "rx_descriptors", 2469134 },
 		{ "sockets", "tx_descriptors", 3000 },
+		{ "sockets", "flooded", 12 },
+		{ "sockets", "copies", 13 },
 		{ "sockets", "partial_checksums", 9 },
 		{ "sockets", "oversize", 0 },
 		{ "sockets", "rx_dropped", 1 },

@@ -47,7 +47,7 @@ static void check_forward(const struct conf *conf, const struct conf_forward *fo
 	must(conf_name_valid(forward->name, CONF_NAME_MAX));
 	must(forward->ports >= 1 && forward->ports <= CONF_PORTS_MAX);
 	must(forward->mode != CONF_MODE_L2FWD || forward->ports == 1);
-	must(forward->mode != CONF_MODE_PATCH || forward->ports == 2);
+	must(forward->mode != CONF_MODE_PATCH || forward->ports == (forward->host_port[0] ? 3 : 2));
 	for (unsigned i = 0; i < forward->ports; i++)
 		must(forward->port[i] >= conf->port && forward->port[i] < conf->port + conf->ports);
 	must(number_is_power_of_two(forward->ring_size) && forward->batch <= forward->ring_size);

@@ -120,7 +120,7 @@ static void check_ports(const struct conf *conf)
 	must(conf->ports >= 1 && conf->ports <= CONF_PORTS_MAX);
 	must(conf->forwards == 1 && forward->ports == conf->ports);
 	must(forward->mode != CONF_MODE_L2FWD || forward->ports == 1);
-	must(forward->mode != CONF_MODE_PATCH || forward->ports == 2);
+	must(forward->mode != CONF_MODE_PATCH || forward->ports == (forward->host_port[0] ? 3 : 2));
 	for (unsigned i = 0; i < forward->ports; i++) {
 		must(forward->port[i] == &conf->port[i]);
 		check_port(forward->port[i]);

@@ -15,7 +15,7 @@ from appliance import File  # noqa: E402
 from control import Folder  # noqa: E402
 from daemon import ATTACH_FLAG, MILLRACED, WAITING_FLAG, Daemon  # noqa: E402
 from holder import Holder  # noqa: E402
-from lab import Rig1, Rig2, Task, run  # noqa: E402
+from lab import Rig1, Rig2, Star, Task, run  # noqa: E402
 from wire import Stream, Wire  # noqa: E402
 
 CALL_PASSED = pytest.StashKey()
@@ -88,6 +88,13 @@ def rig1(closing):
 def rig2(closing):
     def make(**options):
         return closing(Rig2(**options))
+    return make
+
+
+@pytest.fixture
+def star(closing):
+    def make(**options):
+        return closing(Star(**options))
     return make
 
 

@@ -208,6 +208,22 @@ class Rig2(Rig):
         self.join(self.sink, "s0", "d1")
 
 
+class Star(Rig):
+    """Stations a, b and c, each in a namespace (`station`), on d0, d1 and d2 of the dut: 10.7.0.1 to .3."""
+
+    ports = ("d0", "d1", "d2")
+
+    def _build(self):
+        self.dut = self._namespace("dut")
+        self.station = {}
+        for number, name in enumerate("abc"):
+            far, far_if = self._namespace(name), f"{name}0"
+            self.station[name] = far
+            self.join(far, far_if, f"d{number}")
+            far.ethtool_set(far_if, "tx", "off", "gso", "off", "tso", "off")
+            far.ip("address", "add", f"10.7.0.{number + 1}/24", "dev", far_if)
+
+
 def backlog_drops():
     """Frames that the per-CPU backlog dropped since boot, over all CPUs and namespaces."""
     rows = pathlib.Path("/proc/net/softnet_stat").read_text().split("\n")

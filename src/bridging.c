@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#include "bridging.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "fwd/bridge.h"
+
+_Static_assert(CONF_STATIONS_MAX == FDB_STATIONS_MAX, "as many as the table takes");
+_Static_assert(CONF_AGEING_MAX == FDB_AGEING_MAX, "as long as the table counts");
+_Static_assert(CONF_PORTS_MAX <= FDB_PORTS_MAX && CONF_PORTS_MAX <= 16, "an entry names any port");
+
+static struct bridge_opts opts_of(const struct forwarder *forwarder)
+{
+	const struct conf_forward *conf = forwarder->conf;
+	struct bridge_opts opts = {
+		.ports = forwarder->ports,
+		.workers = forwarder->plan->workers,
+		.stations_max = conf->stations_max,
+		.ageing_s = conf->ageing_s,
+		.reserved = conf->forward_reserved ? BRIDGE_RESERVED_MOST : BRIDGE_RESERVED_STP,
+	};
+
+	if (conf->mode == CONF_MODE_PATCH)
+		opts.reserved = BRIDGE_RESERVED_ALL;
+	for (unsigned i = 0; i < forwarder->ports; i++) {
+		const struct conf_port *port = forwarder->port[i].conf;
+
+		opts.port[i] = (struct bridge_port_opts){
+			.hairpin = port->hairpin,
+			.isolated = port->isolated,
+			.learn_limit = port->learn_limit ? port->learn_limit : UINT32_MAX,
+		};
+	}
+	return opts;
+}
+
+int bridging_open(struct forwarder *forwarder)
+{
+	struct bridge_opts opts;
+	int err;
+
+	if (!conf_is_bridge(forwarder->conf))
+		return 0;
+	opts = opts_of(forwarder);
+	err = bridge_new(&forwarder->bridge, &opts);
+	if (err) {
+		log_error("forward %s: no table for %u stations: " ERR_FORMAT "; lower fdb-size",
+			  forwarder->conf->name, opts.stations_max, ERR_SANDBOX_ARGS(err));
+		return err;
+	}
+	for (unsigned i = 0; i < forwarder->ports; i++)
+		bridging_port_came(forwarder, i);
+	return 0;
+}
+
+void bridging_give(const struct forwarder *forwarder, struct worker *worker, unsigned index)
+{
+	if (!forwarder->bridge)
+		return;
+	worker->bridge = forwarder->bridge;
+	worker->fdb_view = fdb_view(forwarder->bridge->fdb, index);
+}
+
+void bridging_port_came(const struct forwarder *forwarder, unsigned port)
+{
+	if (forwarder->bridge)
+		bridge_set_mac(forwarder->bridge, port, forwarder->port[port].netdev.mac);
+}
+
+void bridging_port_left(const struct forwarder *forwarder, unsigned port)
+{
+	const struct fdb_filter learned = { .port = (int)port, .vlan = -1, .learned = true };
+
+	if (forwarder->bridge)
+		(void)fdb_flush(forwarder->bridge->fdb, &learned);
+}
+
+/* --- the time --- */
+
+/* A loop moves stations a million times a second: it is to be seen, and not to fill the disk. */
+#define MOVES_NS (10 * NSEC_PER_SEC)
+
+static uint64_t count_moves(const struct forwarder *forwarder)
+{
+	uint64_t moves = 0;
+
+	for (unsigned i = 0; i < forwarder->ports; i++)
+		moves += fdb_count(forwarder->bridge->fdb, i).events[FDB_MOVED];
+	return moves;
+}
+
+/* One that moved not long ago. */
+static bool find_move(const struct forwarder *forwarder, struct fdb_move *move)
+{
+	for (unsigned i = 0; i < forwarder->workers; i++) {
+		if (fdb_last_move(forwarder->bridge->fdb, i, move))
+			return true;
+	}
+	return false;
+}
+
+static void tell_moves(struct forwarder *forwarder, uint64_t now_ns)
+{
+	struct forwarder_moves *moves = &forwarder->moves;
+	uint64_t now = count_moves(forwarder);
+	char more[64] = "";
+	struct fdb_move move;
+	uint8_t mac[MAC_LEN];
+	uint16_t vlan;
+
+	if (now == moves->told || (moves->said_ns && now_ns - moves->said_ns < MOVES_NS) ||
+	    !find_move(forwarder, &move))
+		return;
+	if (now - moves->told > 1)
+		snprintf(more, sizeof(more), "; %llu moves since the last such line",
+			 (unsigned long long)(now - moves->told));
+	*moves = (struct forwarder_moves){ now, now_ns };
+	fdb_key_mac(move.key, mac);
+	vlan = fdb_key_vlan(move.key);
+	log_info(
+		"forward %s: station %02x:%02x:%02x:%02x:%02x:%02x%s%.0u moved from port %s to %s%s",
+		forwarder->conf->name, mac[0], mac[1], mac[2], mac[3], mac[4], mac[5],
+		vlan ? " in VLAN " : "", vlan, forwarder->port[move.from].conf->name,
+		forwarder->port[move.to].conf->name, more);
+}
+
+void bridging_tick(const struct fleet *fleet)
+{
+	uint64_t now_ns = clock_now_ns();
+
+	for (unsigned i = 0; i < fleet->forwards; i++) {
+		struct forwarder *forwarder = fleet->forward[i];
+
+		if (!forwarder->bridge)
+			continue;
+		(void)fdb_age(forwarder->bridge->fdb, now_ns);
+		tell_moves(forwarder, now_ns);
+	}
+}

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* What makes a forward whose ports are those of a bridge one: the stations, and their time. Main thread. */
+#pragma once
+
+#include "fleet.h"
+
+/* Makes the bridge of a forwarder whose plan wants one; of others nothing. Before its workers. Returns 0, or
+ * -errno after a message. */
+int bridging_open(struct forwarder *forwarder);
+
+/* The worker forwards by it. Before its thread starts. */
+void bridging_give(const struct forwarder *forwarder, struct worker *worker, unsigned index);
+
+/* The port's device is there, with its address now; or is gone, and nothing is behind it any more. */
+void bridging_port_came(const struct forwarder *forwarder, unsigned port);
+void bridging_port_left(const struct forwarder *forwarder, unsigned port);
+
+/* For every bridge: stations that are silent for too long are forgotten, those that move are told of. Once a
+ * second. */
+void bridging_tick(const struct fleet *fleet);

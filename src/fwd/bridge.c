@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#include "fwd/bridge.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+
+/* Where frames of a port may go, as bits. */
+static uint16_t reach(const struct bridge_opts *opts, unsigned from)
+{
+	uint16_t ports = 0;
+
+	for (unsigned i = 0; i < opts->ports; i++) {
+		bool apart = opts->port[from].isolated && opts->port[i].isolated;
+
+		if (i == from ? opts->port[from].hairpin : !apart)
+			ports |= (uint16_t)(1U << i);
+	}
+	return ports;
+}
+
+int bridge_new(struct bridge **result, const struct bridge_opts *opts)
+{
+	const struct fdb_params params = {
+		.stations_max = opts->stations_max,
+		.ports = opts->ports,
+		.workers = opts->workers,
+		.ageing = opts->ageing_s,
+		.now_ns = clock_now_ns(),
+	};
+	struct bridge *bridge = aligned_alloc(_Alignof(struct bridge), sizeof(*bridge));
+	int err;
+
+	if (!bridge)
+		return -ENOMEM;
+	memset(bridge, 0, sizeof(*bridge));
+	bridge->ports = (uint16_t)opts->ports;
+	bridge->reserved = opts->reserved;
+	err = fdb_new(&bridge->fdb, &params);
+	if (err) {
+		bridge_free(bridge);
+		return err;
+	}
+	for (unsigned i = 0; i < opts->ports; i++) {
+		bridge->to[i] = reach(opts, i);
+		fdb_set_limit(bridge->fdb, i, opts->port[i].learn_limit);
+	}
+	*result = bridge;
+	return 0;
+}
+
+void bridge_free(struct bridge *bridge)
+{
+	if (bridge)
+		fdb_free(bridge->fdb);
+	free(bridge);
+}

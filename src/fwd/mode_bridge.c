@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* bridge: each frame to the port that its destination is behind; to all others where that is not known. */
+#include "fwd/bridge.h"
+#include "fwd/flood.h"
+#include "fwd/mode.h"
+
+#define TYPE_AT	      12
+#define TYPE_VLAN     0x8100
+#define VID_MASK      0xfff
+#define VID_FORBIDDEN 0xfff
+
+/* The packets of one burst, as they stand on RX. */
+struct bridge_look {
+	const struct worker *worker;
+	const struct queue *ingress;
+	struct fdb_frames frames;
+	uint16_t descs[FDB_BURST];
+	uint8_t drop[FDB_BURST]; /* enum drop_reason; DROP_REASONS: go on */
+};
+
+static always_inline uint16_t get_16(const uint8_t *bytes)
+{
+	return (uint16_t)(bytes[0] << 8 | bytes[1]);
+}
+
+/* 01:80:c2:00:00:00 to -0f. */
+static always_inline bool is_reserved(uint64_t mac)
+{
+	return (mac & 0xf0ffffffffffULL) == 0x0000c28001ULL;
+}
+
+static always_inline bool is_own(const struct bridge *bridge, uint64_t mac)
+{
+	bool own = false;
+
+	for (unsigned i = 0; i < bridge->ports; i++)
+		own |= load_relaxed(&bridge->own[i]) == mac; /* pairs with bridge_set_mac() */
+	return own;
+}
+
+/* Why a frame with this source is not to be believed; DROP_REASONS: it is. */
+static always_inline enum drop_reason source_doubt(const struct bridge *bridge, uint64_t mac)
+{
+	if (unlikely(mac & 1))
+		return DROP_SOURCE_GROUP;
+	if (unlikely(!mac))
+		return DROP_SOURCE_ZERO;
+	if (unlikely(is_own(bridge, mac)))
+		return DROP_SOURCE_OWN;
+	return DROP_REASONS;
+}
+
+/* Reads the VLAN that the frame is in. Returns DROP_REASONS, or why it is in none. */
+static always_inline enum drop_reason read_vlan(const uint8_t *bytes, uint32_t len, uint16_t *vlan)
+{
+	*vlan = 0;
+	if (likely(get_16(bytes + TYPE_AT) != TYPE_VLAN))
+		return DROP_REASONS;
+	if (unlikely(len < ETHER_HEADER_LEN + ETHER_VLAN_LEN))
+		return DROP_TAG_CUT;
+	*vlan = get_16(bytes + ETHER_HEADER_LEN) & VID_MASK;
+	return unlikely(*vlan == VID_FORBIDDEN) ? DROP_VLAN_RESERVED : DROP_REASONS;
+}
+
+/* Fills in what concerns one frame, of at least a header. Returns why it is dropped, or DROP_REASONS. */
+static always_inline enum drop_reason look_at_frame(const struct bridge *bridge,
+						    const uint8_t *bytes, uint32_t len,
+						    struct bridge_look *look, unsigned index)
+{
+	uint64_t destination = bridge_mac(bytes), source = bridge_mac(bytes + MAC_LEN);
+	enum drop_reason drop = source_doubt(bridge, source);
+	uint16_t vlan;
+
+	if (likely(drop == DROP_REASONS))
+		drop = read_vlan(bytes, len, &vlan);
+	if (unlikely(drop != DROP_REASONS))
+		return drop;
+	if (unlikely(is_reserved(destination)) && !(bridge->reserved & 1U << (bytes[5] & 0xf)))
+		return DROP_RESERVED;
+	look->frames.source[index] = fdb_key(vlan, bytes + MAC_LEN);
+	look->frames.destination[index] = fdb_key(vlan, bytes);
+	return DROP_REASONS;
+}
+
+/* Looks at the next packet, at the cursor, which moves behind it. */
+static always_inline void look_at_packet(struct bridge_look *look, struct ring_cursor *ahead,
+					 unsigned index, bool plain)
+{
+	struct chunks chunks = chunks_of(&look->worker->chunks, plain);
+	const struct xdp_desc *desc = cursor_ahead(ahead, 0);
+	uint32_t descs = plain ? 1 : look->descs[index];
+	enum drop_reason drop =
+		DROP_RUNT; /* also of what is not to be believed: that counts itself */
+
+	look->frames.source[index] = look->frames.destination[index] = FDB_NO_STATION;
+	if (!plain && cursor_ahead(ahead, descs - 1)->options & XDP_PKT_CONTD)
+		drop = DROP_TOO_LONG;
+	else if (likely(packet_believable(look->ingress, &chunks, ahead, descs) &&
+			desc->len >= ETHER_HEADER_LEN))
+		drop = look_at_frame(look->worker->bridge, chunks_bytes(&chunks, desc->addr),
+				     desc->len, look, index);
+	look->drop[index] = (uint8_t)drop;
+	ahead->index += descs;
+}
+
+/* Up to `most` packets of `ready` descriptors, and their headers on their way here. Returns how many. */
+static always_inline unsigned look_ahead(struct bridge_look *look, struct ring_cursor ahead,
+					 uint32_t ready, unsigned most, bool plain)
+{
+	struct chunks chunks = chunks_of(&look->worker->chunks, plain);
+	unsigned count = 0;
+
+	for (; count < most; count++) {
+		uint32_t descs = plain ? ready > 0 : packet_descs(&ahead, ready);
+
+		if (!descs)
+			break;
+		look->descs[count] = (uint16_t)descs;
+		/* An address that the kernel should not have named does no harm here. */
+		__builtin_prefetch(chunks_bytes(&chunks, cursor_ahead(&ahead, 0)->addr));
+		ahead.index += descs;
+		ready -= descs;
+	}
+	return count;
+}
+
+/* Where a packet goes, as bits; or 0, with *drop. */
+static always_inline uint32_t choose_ports(const struct bridge *bridge, struct queue *ingress,
+					   const struct bridge_look *look, unsigned index,
+					   enum drop_reason *drop)
+{
+	uint32_t reach = bridge->to[ingress->port];
+	uint8_t port = look->frames.port[index];
+
+	*drop = (enum drop_reason)look->drop[index];
+	if (unlikely(*drop != DROP_REASONS))
+		return 0;
+	*drop = DROP_BLOCKED;
+	if (unlikely(look->frames.learned[index] == FDB_DENIED || port == FDB_BLOCKED))
+		return 0;
+	*drop = port == ingress->port ? DROP_SAME_PORT : DROP_ISOLATED;
+	if (likely(port < CONF_PORTS_MAX))
+		return reach & 1U << port;
+	ingress->flooded++;
+	return reach;
+}
+
+/* Of `ready` descriptors, up to `most` packets, FDB_BURST at most; the cursor moves behind those that were
+ * taken. Returns how many these are. */
+static always_inline unsigned bridge_some(struct outlets *outlets, struct ring_cursor *rx,
+					  uint32_t ready, unsigned most, bool plain)
+{
+	struct worker *worker = outlets->worker;
+	struct queue *ingress = outlets->ingress;
+	struct ring_cursor ahead = *rx;
+	struct bridge_look look;
+	unsigned count;
+
+	look.worker = worker;
+	look.ingress = ingress;
+	count = look_ahead(&look, ahead, ready, most, plain);
+	for (unsigned i = 0; i < count; i++)
+		look_at_packet(&look, &ahead, i, plain);
+	fdb_burst(worker->bridge->fdb, worker->fdb_view, &look.frames, count, ingress->port);
+	for (unsigned i = 0; i < count; i++) {
+		uint32_t descs = plain ? 1 : look.descs[i];
+		enum drop_reason drop;
+		uint32_t ports = choose_ports(worker->bridge, ingress, &look, i, &drop);
+
+		ingress->rx_bytes += packet_bytes(rx, descs);
+		if (unlikely(!ports))
+			forward_drop(worker, ingress, rx, descs, drop);
+		else
+			flood_packet(outlets, rx, descs, ports, plain);
+	}
+	return count;
+}
+
+static always_inline uint32_t bridge_burst(struct worker *worker, struct queue *ingress, bool plain)
+{
+	uint32_t ready = descs_ready(ingress), left = worker->batch;
+	struct ring_cursor rx = ring_peek(&ingress->rx);
+	const uint64_t begin = rx.index;
+	struct outlets outlets;
+
+	if (!ready) {
+		ingress->calls[CALL_RX_EMPTY]++;
+		return 0;
+	}
+	if (unlikely(ingress->samples))
+		forward_sample(worker, ingress, rx, 1);
+	outlets_begin(&outlets, worker, ingress);
+	while (left) {
+		unsigned most = left < FDB_BURST ? left : FDB_BURST;
+		unsigned count = bridge_some(&outlets, &rx, ready - (uint32_t)(rx.index - begin),
+					     most, plain);
+
+		left -= count;
+		if (count < most)
+			break;
+	}
+	outlets_end(&outlets);
+	ring_release(&ingress->rx, &rx);
+	return (uint32_t)(rx.index - begin);
+}
+
+void mode_bridge_run(struct worker *worker)
+{
+	worker_loop(worker, bridge_burst);
+}

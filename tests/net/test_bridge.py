@@ -1,0 +1,182 @@
+"""mode = bridge, and the host behind a port of its own (host-port), among three stations."""
+
+import os
+import signal
+import socket
+
+from appliance import forward, port
+from daemon import total
+from frames import BROADCAST, ethernet, tagged
+from lab import SLOWNESS, wait_until
+
+HOST_IP = "10.7.0.9"
+IPS = {"a": "10.7.0.1", "b": "10.7.0.2", "c": "10.7.0.3"}
+
+
+def mac(number, at=0):
+    return bytes([2, 0, 0, 7, at, number])
+
+
+def frame(src, dst, fill=b"bridge", size=60):
+    return ethernet(dst, src, 0x88B5, fill, size)
+
+
+def ports(attach, **keys):
+    return [port(name, f"d{i}", attach=attach, **keys) for i, name in enumerate(("p0", "p1", "p2"))]
+
+
+def balanced(record):
+    """For all frames of a bridge: received + copies = sent + dropped."""
+    got = total(record, "rx_packets") + total(record, "copies")
+    dropped = sum(sum(one["drops"].values()) for one in record["sockets"])
+    return got == total(record, "tx_packets") + dropped
+
+
+def no_drops_but(record, *reasons):
+    return all(not count or reason in reasons
+               for one in record["sockets"] for reason, count in one["drops"].items())
+
+
+def ping(namespace, ip, count=2):
+    out = namespace.run("ping", "-c", count, "-i", 0.05, "-W", 2, ip)
+    assert f"{count} received" in out, out
+
+
+def tcp(closing, server_at, ip, client_at):
+    """Some KB each way; TCP does not connect where checksums are left to a device."""
+    payload = os.urandom(100_000)
+    with server_at.entered():
+        server = closing(socket.create_server((ip, 0)))
+    server.settimeout(10)
+    with client_at.entered():
+        client = closing(socket.create_connection((ip, server.getsockname()[1]), 10))
+    peer = closing(server.accept()[0])
+    for one, other in ((client, peer), (peer, client)):
+        one.settimeout(10)
+        other.settimeout(10)
+        sent, got = 0, b""
+        while len(got) < len(payload):
+            if sent < len(payload):
+                sent += one.send(payload[sent:sent + 10_000])
+            got += other.recv(1 << 16)
+        assert got == payload
+
+
+def test_stations_and_the_host_reach_each_other(star, millraced, file, closing, attach):
+    """ARP, ping and TCP between all of them; a move; the far end is removed at the end."""
+    rig = star()
+    file.write(*ports(attach), forward("br", "bridge", "p0 p1 p2", host_port="host0"))
+    daemon = millraced(rig.dut, "--config", file.path, json_lines=True, attach="auto")
+    rig.dut.ip("address", "add", f"{HOST_IP}/24", "dev", "host0")
+    everyone = {**{ip: rig.station[name] for name, ip in IPS.items()}, HOST_IP: rig.dut}
+    for own, namespace in everyone.items():
+        for ip in everyone:
+            if ip != own:
+                ping(namespace, ip, 1)
+    tcp(closing, rig.dut, HOST_IP, rig.station["a"])
+    tcp(closing, rig.station["b"], IPS["b"], rig.dut)
+    tcp(closing, rig.station["c"], IPS["c"], rig.station["a"])
+    # a's address and MAC turn up at b's cable: found there by the first frame that it sends.
+    rig.station["a"].link_down("a0")
+    rig.station["b"].ip("link", "set", "b0", "down")
+    rig.station["b"].ip("link", "set", "b0", "address", rig.macs["a0"].hex(":"))
+    rig.station["b"].ip("address", "add", f"{IPS['a']}/24", "dev", "b0")
+    rig.station["b"].link_up("b0")
+    rig.station["b"].run("ping", "-c", 1, "-W", 2, "-I", IPS["a"], IPS["c"])
+    ping(rig.station["c"], IPS["a"])
+    wait_until(lambda: "moved from port p0 to p1" in daemon.stderr, 5 * SLOWNESS, "the move told")
+    final = daemon.stop()
+    assert balanced(final), final
+    assert no_drops_but(final, "link_down"), final
+    assert "host0" not in rig.dut.links() and "mr-host0" not in rig.dut.links()
+
+
+def test_a_patch_with_a_host_port(star, millraced, file, closing, attach):
+    """A wire between d0 and d1, reserved addresses too, that the host is on as well."""
+    rig = star()
+    file.write(*ports(attach)[:2], forward("wire", "patch", "p0 p1", host_port="host0"))
+    daemon = millraced(rig.dut, "--config", file.path, json_lines=True)
+    rig.dut.ip("address", "add", f"{HOST_IP}/24", "dev", "host0")
+    ping(rig.station["a"], IPS["b"])
+    for name in "ab":
+        ping(rig.station[name], HOST_IP)
+        ping(rig.dut, IPS[name])
+    tcp(closing, rig.dut, HOST_IP, rig.station["b"])
+    tcp(closing, rig.station["a"], IPS["a"], rig.dut)
+    final = daemon.stop()
+    assert balanced(final) and no_drops_but(final), final
+    assert "host0" not in rig.dut.links()
+
+
+def test_frames_exactly(star, millraced, file, tap, attach):
+    """Where each goes, byte for byte; what is bad is counted by name; 2,000 random stations."""
+    rig = star()
+    for name in "abc":
+        rig.station[name].ip("address", "flush", "dev", f"{name}0")
+    file.write(*ports(attach), forward("br", "bridge", "p0 p1 p2", fdb_size=1024))
+    daemon = millraced(rig.dut, "--config", file.path, json_lines=True)
+    a, b, c = (tap(rig.station[name], f"{name}0") for name in "abc")
+    cases = [
+        # sender, frame, where it comes out
+        (a, frame(mac(1), mac(2)), (b, c)),
+        (b, frame(mac(2), mac(1)), (a,)),
+        (a, frame(mac(1), mac(2), size=1514), (b,)),
+        (c, frame(mac(3), BROADCAST), (a, b)),
+        (c, frame(mac(3), bytes.fromhex("01005e000001")), (a, b)),
+        (c, tagged(frame(mac(3), mac(1)), (0x8100, 7)), (a, b)),
+        (a, tagged(frame(mac(1), mac(3)), (0x8100, 7)), (c,)),
+        (a, frame(mac(4), mac(1)), ()),
+        (a, frame(bytes(6), mac(2)), ()),
+        (a, frame(b"\3" + bytes(5), mac(2)), ()),
+        (a, frame(rig.macs["d2"], mac(2)), ()),
+        (a, tagged(frame(mac(1), mac(2)), (0x8100, 4095)), ()),
+        (a, frame(mac(1), bytes.fromhex("0180c2000000")), (b, c)),
+        (a, frame(mac(1), bytes.fromhex("0180c2000001")), ()),
+        (a, frame(mac(1), bytes.fromhex("0180c200000e")), ()),
+    ]
+    for number, (sender, one, to) in enumerate(cases):
+        sender.send(one)
+        for receiver in to:
+            assert receiver.receive(2 * SLOWNESS)[0] == one, (number, one.hex())
+    assert [one.drain() for one in (a, b, c)] == [[], [], []]
+    drops = {}
+    record = daemon.quiet_record()
+    for one in record["sockets"]:
+        for reason, count in one["drops"].items():
+            drops[reason] = drops.get(reason, 0) + count
+    assert {reason: count for reason, count in drops.items() if count} == {
+        "same_port": 1, "source_zero": 1, "source_group": 1, "source_own": 1,
+        "vlan_reserved": 1, "reserved": 2}
+    # More stations than there is room for: the rest is flooded, and those that are known stay so.
+    a.send_all([frame(mac(n % 256, 16 + n // 256), mac(2)) for n in range(2000)])
+    assert len(b.frames(2000)) == 2000
+    b.send(frame(mac(2), mac(0, 16)))
+    assert a.receive(2 * SLOWNESS)
+    assert c.drain() == []
+    final = daemon.stop()
+    assert balanced(final), final
+
+
+def test_host_port_names(star, millraced, file):
+    """In use, kept, and removed also after a SIGKILL."""
+    rig = star()
+    sections = ports("native")[:2]
+    rig.dut.ip("link", "add", "taken", "type", "veth", "peer", "name", "other")
+    file.write(*sections, forward("wire", "patch", "p0 p1", host_port="taken"))
+    said = millraced(rig.dut, "--config", file.path, ready=False).fails()
+    assert "host-port taken: an interface of that name is there already" in said, said
+    file.write(*sections, forward("wire", "patch", "p0 p1", host_port="kept", keep_host_port="yes"))
+    for _ in range(2):  # the second time it is taken over
+        daemon = millraced(rig.dut, "--config", file.path, json_lines=True)
+        rig.dut.ip("address", "replace", f"{HOST_IP}/24", "dev", "kept")
+        ping(rig.station["a"], HOST_IP, 1)
+        daemon.stop()
+        assert "kept" in rig.dut.links()
+    file.write(*sections, forward("wire", "patch", "p0 p1", host_port="kept"))
+    daemon = millraced(rig.dut, "--config", file.path, json_lines=True)
+    # Another name: the new one is made, and the old one goes.
+    file.take(*sections, forward("wire", "patch", "p0 p1", host_port="next"))
+    assert {"next", "mr-next"} <= set(rig.dut.links()) and "kept" not in rig.dut.links()
+    daemon.send(signal.SIGKILL)
+    daemon.wait(5)
+    wait_until(lambda: "next" not in rig.dut.links(), 5 * SLOWNESS, "the helper removes it")
