@@ -4,9 +4,12 @@
 #include <string.h>
 
 static const struct option_word mode_words[] = {
-	{ "rxdrop", CONF_MODE_RXDROP }, { "txpush", CONF_MODE_TXPUSH },
-	{ "l2fwd", CONF_MODE_L2FWD },	{ "patch", CONF_MODE_PATCH },
-	{ "bridge", CONF_MODE_BRIDGE }, { "txonly", CONF_MODE_TXPUSH },
+	{ "rxdrop", CONF_MODE_RXDROP },
+	{ "txpush", CONF_MODE_TXPUSH },
+	{ "l2fwd", CONF_MODE_L2FWD },
+	{ "patch", CONF_MODE_PATCH },
+	{ "bridge", CONF_MODE_BRIDGE },
+	{ "txonly", CONF_MODE_TXPUSH },
 	{ NULL, 0 },
 };
 
