@@ -35,14 +35,19 @@ static const char *what_was_said(void)
 	return said;
 }
 
-static const struct conf_port of_flags, of_file = { .line = 1 };
+static const struct conf_port of_flags, of_file = { .line = 1 }, of_host = { .host = true };
 
-static const struct port veth = { .netdev = { .name = "d0", .kind = "veth", .peer = "g0" },
+static const struct port veth = { .conf = &of_flags,
+				  .netdev = { .name = "d0", .kind = "veth", .peer = "g0" },
 				  .prog = { .native = true } };
 static const struct port veth_skb = { .conf = &of_flags,
 				      .netdev = { .name = "d1", .kind = "veth", .peer = "s0" } };
-static const struct port veth_unknown = { .netdev = { .name = "d2", .kind = "veth" },
+static const struct port veth_unknown = { .conf = &of_flags,
+					  .netdev = { .name = "d2", .kind = "veth" },
 					  .prog = { .native = true } };
+static const struct port near_end = { .conf = &of_host,
+				      .netdev = { .name = "mr-home", .kind = "veth" },
+				      .prog = { .native = true } };
 static const struct port card = { .conf = &of_flags,
 				  .netdev = { .name = "eth0" },
 				  .prog = { .native = true } };
@@ -56,6 +61,13 @@ static void nothing_at_start_for_network_cards(void **state)
 
 	(void)state;
 	advice_at_start(ports, 2);
+	assert_string_equal(what_was_said(), "");
+}
+
+static void nothing_at_start_for_a_host_port(void **state)
+{
+	(void)state;
+	advice_at_start(&near_end, 1);
 	assert_string_equal(what_was_said(), "");
 }
 
@@ -140,6 +152,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		LISTENING(nothing_at_start_for_network_cards),
+		LISTENING(nothing_at_start_for_a_host_port),
 		LISTENING(one_line_at_start_for_all_veths),
 		LISTENING(an_unknown_far_end_is_said_to_be),
 		LISTENING(partial_checksums_name_the_command),
