@@ -33,10 +33,11 @@ class Cell:
     widths: tuple = (1, 1)  # queues of each port
     asking: str = ""  # "": there is no socket to ask at
     base: "Cell | None" = dataclasses.field(default=None, compare=False)  # what it is held against
+    both: bool = False  # traffic both ways between two ports, each end sending to the other's MAC
 
     @property
     def ports(self):
-        return ["d0", "d1"] if self.mode == "patch" else ["d0"]
+        return ["d0", "d1"] if self.mode in ("patch", "bridge") else ["d0"]
 
     @property
     def key(self):
@@ -44,8 +45,14 @@ class Cell:
         return "rx" if self.mode == "rxdrop" else "tx"
 
     @property
-    def sink_at(self):
-        return {"rxdrop": None, "patch": "g1"}.get(self.mode, "g0")
+    def sinks_at(self):
+        if self.both:
+            return ["g0", "g1"]
+        return {"rxdrop": [], "patch": ["g1"]}.get(self.mode, ["g0"])
+
+    @property
+    def generators_at(self):
+        return (["g0", "g1"] if self.both else ["g0"]) if self.generated else []
 
     @property
     def generated(self):
@@ -155,6 +162,15 @@ def hand_over_cells(options):
         )
 
 
+def bridge_cells(options):
+    """Two ports, traffic both ways: a patch, and a bridge that has learned both ends."""
+    lists = (options.attach, options.wait, options.cores, options.batch)
+    for values in itertools.product(*lists):
+        yield from against_first(
+            Cell("patch", *values, both=True), Cell("bridge", *values, both=True)
+        )
+
+
 @dataclasses.dataclass(frozen=True)
 class Group:
     cells: collections.abc.Callable
@@ -197,6 +213,10 @@ GROUPS = {
         # Four workers that spin on fewer CPUs only take each other's time.
         {"attach": ("native",), "wait": ("poll",), "batch": (64,)},
         QUEUE_COLUMNS,
+    ),
+    "bridge": Group(
+        bridge_cells,
+        {"attach": ("native",), "wait": ("spin", "poll"), "cores": CORES, "batch": (64,)},
     ),
 }
 

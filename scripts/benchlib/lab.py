@@ -138,8 +138,13 @@ class Lab:
         return tool
 
     def attached(self, dev):
-        links = json.loads(run("ip", "-j", "-n", self.mid, "link", "show", dev))
-        return "xdp" in links[0]
+        return "xdp" in self._link(dev)
+
+    def in_bridge(self, dev):
+        return "master" in self._link(dev)
+
+    def _link(self, dev):
+        return json.loads(run("ip", "-j", "-n", self.mid, "link", "show", dev))[0]
 
     def close(self):
         for tool in self.tools:

@@ -20,6 +20,7 @@ AROUND_S = 1.5  # what a run takes beside warm-up and window: lab, start-up, wai
 DISAGREE = 0.02  # totals read at two ends 50 ms apart differ by less than this in a 2 s window
 CPU_INTERVAL_S = 0.05
 LINE_S = 1  # between two lines of a forwarder
+MACS = ("02:00:00:00:00:01", "02:00:00:00:00:02")  # what flood gen sends from and to by itself
 SINK_INTERVAL_MS = 50
 ASK = pathlib.Path(__file__).with_name("ask.py")
 ALL_TAKEN = 0.95  # the generator's rate is its mean over warm-up and window, ours the window's
@@ -77,15 +78,20 @@ def sink_start(lab, options, dev):
     return sink
 
 
-def gen_argv(options, cpu, seconds):
-    argv = [options.flood, "gen", "--dev", "g0", "--cpu", str(cpu)]
+def gen_argv(options, cpu, seconds, dev="g0"):
+    argv = [options.flood, "gen", "--dev", dev, "--cpu", str(cpu)]
+    argv += ["--smac", MACS[1], "--dmac", MACS[0]] if dev == "g1" else []
     return [*argv, "--size", str(options.size), "--seconds", str(seconds)]
 
 
-def generators_start(lab, cell, options):
-    cpus = options.places[cell.cores].generators if cell.generated else ()
+def gen_argvs(cell, options):
+    """Of each generator of a cell."""
     seconds = run_seconds(options)
-    return [lab.start(lab.ends, gen_argv(options, cpu, seconds)) for cpu in cpus]
+    return [
+        gen_argv(options, cpu, seconds, dev)
+        for dev in cell.generators_at
+        for cpu in options.places[cell.cores].generators
+    ]
 
 
 def gen_mpps(gen):
@@ -111,10 +117,14 @@ def window(series, forwarder, seconds, line_s):
         time.sleep(0.05)
 
 
-def far_kpps(sink, begin, end):
-    sink.wait_for(lambda: reaches(sink_series(sink), end), "a line after the window")
-    series = sink_series(sink)
-    return (packets_at(series, end) - packets_at(series, begin)) / (end - begin) / 1e3
+def far_packets(sinks, begin, end):
+    """What all of them have counted in the window."""
+    packets = 0
+    for sink in sinks:
+        sink.wait_for(lambda one=sink: reaches(sink_series(one), end), "a line after the window")
+        series = sink_series(sink)
+        packets += packets_at(series, end) - packets_at(series, begin)
+    return packets
 
 
 def first_frame(sink, forwarder):
@@ -195,26 +205,31 @@ class Asker:
 
 
 def measure(program, cell, options):
-    with Lab(cell.port_widths, cell.attach == "skb", cell.wait == "busy-poll") as lab:
-        sink = sink_start(lab, options, cell.sink_at) if cell.sink_at else None
+    gro = cell.attach == "skb" or not program.attaches
+    with Lab(cell.port_widths, gro, cell.wait == "busy-poll") as lab:
+        sinks = [sink_start(lab, options, dev) for dev in cell.sinks_at]
         forwarder = lab.start(lab.mid, program.argv(cell))
         for port in cell.ports:
-            forwarder.wait_for(lambda dev=port: lab.attached(dev), f"attach to {port}")
-        gens = generators_start(lab, cell, options)
+            forwarder.wait_for(
+                lambda dev=port: program.has_taken(lab, dev), f"attach to {port}"
+            )
+        gens = [lab.start(lab.ends, argv) for argv in gen_argvs(cell, options)]
         asker = Asker(lab, program, cell, options, forwarder) if cell.asking else None
         far = None
         if program.at_sink:
-            first_frame(sink, forwarder)
-            (t0, n0), (t1, n1) = window(
-                lambda: sink_series(sink), forwarder, options.seconds, SINK_INTERVAL_MS / 1e3
+            for sink in sinks:
+                first_frame(sink, forwarder)
+            (t0, _), (t1, _) = window(
+                lambda: sink_series(sinks[0]), forwarder, options.seconds, SINK_INTERVAL_MS / 1e3
             )
+            n0, n1 = 0, far_packets(sinks, t0, t1)
         else:
             with CpuClock(forwarder.process.pid) as clock:
                 (t0, n0), (t1, n1) = window(
                     lambda: program.series(forwarder, cell), forwarder, options.seconds, LINE_S
                 )
                 time.sleep(2 * CPU_INTERVAL_S)  # it has looked past the end of the window, too
-            far = far_kpps(sink, t0, t1) if sink else None
+            far = far_packets(sinks, t0, t1) / (t1 - t0) / 1e3 if sinks else None
         answers = asker.answers_per_s() if asker else None
         for gen in gens:
             gen.stop()

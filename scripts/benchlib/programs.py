@@ -4,6 +4,7 @@
 import contextlib
 import hashlib
 import json
+import os
 import pathlib
 import re
 import subprocess
@@ -48,6 +49,7 @@ class Program:
     the sink."""
 
     at_sink = False
+    attaches = True  # an XDP program to each port
     has_workers = False  # all its threads but the main one are
     limits = None  # what it does, in words, where that is not every cell
 
@@ -62,6 +64,10 @@ class Program:
 
     def argv(self, cell):
         raise NotImplementedError
+
+    def has_taken(self, lab, dev):
+        """Whether it has begun to serve the device."""
+        return lab.attached(dev)
 
     def read_version(self):
         return f"tells no version, {sha_of(self.path)}"
@@ -87,7 +93,24 @@ class Program:
 class Millraced(Program):
     has_workers = True
 
+    def bridge_argv(self, cell):
+        """What flags cannot ask for, in a file."""
+        pollers = self.options.places[cell.cores].pollers
+        lines = ["[millrace]", f"control-socket = {self.options.control}"]
+        for port in cell.ports:
+            lines += [f"[port {port}]", f"device = {port}", "queues = 0", f"attach = {cell.attach}",
+                      "zero-copy = never", "pass = none"]
+        lines += ["[forward bridge]", "mode = bridge", f"ports = {' '.join(cell.ports)}",
+                  f"wait = {cell.wait}", f"batch = {cell.batch}",
+                  f"cpus = {','.join(map(str, pollers))}"]
+        path = pathlib.Path(self.options.control).with_name(f"{cell}.conf".replace(" ", "-"))
+        path.write_text("\n".join(lines) + "\n", encoding="ascii")
+        seconds = str(run_seconds(self.options))
+        return [self.path, "--config", str(path), "-n", "1", "-d", seconds, "--json"]
+
     def argv(self, cell):
+        if cell.mode == "bridge":
+            return self.bridge_argv(cell)
         mode = {"rxdrop": "-r", "txpush": "-t", "l2fwd": "-l", "patch": "-l"}[cell.mode]
         argv = [self.path, mode]
         for port in cell.ports:
@@ -146,6 +169,40 @@ class Millraced(Program):
             tool.fail("did not end at SIGINT within 3 s")
 
 
+class LinuxBridge(Program):
+    """The kernel's own, over the same two veths. What comes in on a veth is worked on where the
+    generator runs; with `steered`, RPS hands each frame to the forwarder's CPU, as an operator would do
+    who has a second one. GRO is on, or veth would not take what the generator redirects into it."""
+
+    at_sink = True
+    attaches = False
+    limits = "bridge"
+
+    def __init__(self, options, name, steered):
+        super().__init__("/bin/sh", options, name)
+        self.steered = steered
+        self.compiler = ""
+
+    def suits(self, cell):
+        # It neither attaches nor waits in any way of its own: once beside each row of cores.
+        return cell.mode == "bridge" and (not self.steered or cell.cores == "two")
+
+    def argv(self, cell):
+        text = "set -e; ip link add br0 type bridge stp_state 0; ip link set br0 up; "
+        for port in cell.ports:
+            if self.steered:
+                mask = f"{1 << self.options.places[cell.cores].pollers[0]:x}"
+                text += f"echo {mask} >/sys/class/net/{port}/queues/rx-0/rps_cpus; "
+            text += f"ip link set {port} master br0; "
+        return [self.path, "-c", text + f"exec sleep {run_seconds(self.options)}"]
+
+    def has_taken(self, lab, dev):
+        return lab.in_bridge(dev)
+
+    def read_version(self):
+        return os.uname().release
+
+
 class Xdpsock(Program):
     limits = "rxdrop, txpush and l2fwd"
     # "rx   1,234  5,678": rate and total, grouped as the locale likes
@@ -153,7 +210,7 @@ class Xdpsock(Program):
     HEAD = re.compile(r"^ +pps +pkts +(\d+[.,]\d+) *$")
 
     def suits(self, cell):
-        return cell.mode != "patch"
+        return cell.mode not in ("patch", "bridge")
 
     def argv(self, cell):
         mode = {"rxdrop": "-r", "txpush": "-t", "l2fwd": "-l"}[cell.mode]

@@ -11,8 +11,7 @@ import statistics
 
 from benchlib.cells import ALL_COLUMNS, COLUMNS
 from benchlib.lab import run
-from benchlib.measure import gen_argv, measure_generator, run_duration_s
-from benchlib.programs import run_seconds
+from benchlib.measure import gen_argvs, measure_generator, run_duration_s
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
@@ -78,8 +77,10 @@ def provenance(options, programs, cells):
         f"method     {options.rounds} interleaved rounds, window {options.seconds} s, "
         f"frames of {options.size} bytes without FCS, copy mode, veth"
     )
-    if options.group == "modes":
+    if options.group in ("modes", "bridge"):
         yield "           one queue"
+    if options.group == "bridge":
+        yield "           a generator and a sink at either end, each sending to the other's address"
     if "busy-poll" in options.wait:
         yield "           busy-poll: napi_defer_hard_irqs 2, gro_flush_timeout 200000 ns"
     alone = measure_generator(options)
@@ -158,6 +159,8 @@ def row_of(cell, name, results):
     """Of a cell that is held against another, or that others are held against."""
     rounds = results[cell, name]
     base = results.get((cell.base, name), []) if cell.base else []
+    if cell.base and not base:  # it cannot do what the base does
+        return row_beside_peers(cell, name, results, 2)
     shared, cpu = ratios(rounds, base), ratios(rounds, base, "cpu_ns")
     told = numbers(rounds, shared)
     if len(told) == 1:
@@ -169,11 +172,13 @@ def row_of(cell, name, results):
     return [*told, remarks(rounds, spans)]
 
 
-def row_beside_peers(cell, name, results):
+def row_beside_peers(cell, name, results, more=0):
+    """`more`: columns that have nothing to say of a peer."""
     rounds = results[cell, name]
     shared = ratios(results.get((cell, "millraced"), []), rounds) if name != "millraced" else []
     told = numbers(rounds, shared)
-    return [*told, remarks(rounds, span(shared))] if len(told) > 1 else told
+    told += ["-"] * more
+    return [*told, remarks(rounds, span(shared))] if len(told) > 1 + more else told
 
 
 def aligned(heads, rows, left_aligned):
@@ -204,6 +209,8 @@ def table(cells, programs, results, columns=COLUMNS):
     ratio_at = len(columns) + len(HEADS) - 1
     if based:
         yield "ratio: median over the rounds, to the base above, and its range; CPU ratio likewise"
+        if any((c.base, p.name) not in results for c in cells if c.base for p in programs):
+            yield "  (of a program that has no base: of millraced's rate by theirs in the same cell)"
         yield "CPU ns: CPU time of all worker threads, a frame. It does not depend on how much of"
         yield "  a CPU the scheduler gives to the generator; but who spins spends it idle, too."
     elif any(row[ratio_at : ratio_at + 1] not in ([], [""]) for row in rows):
@@ -239,9 +246,7 @@ class CsvFile:
         ours = [result for program, result, _ in outcomes if program.name == "millraced"]
         generator = ""
         if cell.generated:
-            cpus = self.options.places[cell.cores].generators
-            argvs = [gen_argv(self.options, cpu, run_seconds(self.options)) for cpu in cpus]
-            generator = "; ".join(shlex.join(argv) for argv in argvs)
+            generator = "; ".join(map(shlex.join, gen_argvs(cell, self.options)))
         for program, result, problem in outcomes:
             values = [getattr(result, field, None) for field in self.RESULTS[:-2]]
             shared = ratios(ours, [result]) if program.name != "millraced" else []

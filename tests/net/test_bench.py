@@ -15,7 +15,7 @@ sys.path.insert(0, str(REPOSITORY / "scripts"))
 
 from benchlib import programs  # noqa: E402
 from benchlib.cells import Cell, Place, cells_of, places_of  # noqa: E402
-from benchlib.measure import Result, packets_at  # noqa: E402
+from benchlib.measure import Result, gen_argvs, packets_at  # noqa: E402
 from benchlib.report import table  # noqa: E402
 
 OPTIONS = types.SimpleNamespace(seconds=1, cpu_forward=0)
@@ -63,6 +63,35 @@ def test_txpush_has_no_cell_on_a_shared_core():
     assert [str(cell) for cell in cells if cell.mode == "txpush"] == [
         "txpush skb poll two 32", "txpush skb poll two 64"]
     assert len(cells) == 6
+
+
+def test_a_bridge_is_held_against_a_patch_and_the_kernels_bridge():
+    lists = dict(attach=["native"], wait=["spin"], cores=["two", "one"], batch=[64])
+    places = {"two": Place((0,), (1,)), "one": Place((1,), (1,))}
+    options = types.SimpleNamespace(group="bridge", seconds=1, places=places, flood="flood",
+                                    size=60, **lists)
+    cells = cells_of(options)
+    assert [(cell.mode, cell.cores) for cell in cells] == [
+        ("patch", "two"), ("bridge", "two"), ("patch", "one"), ("bridge", "one")]
+    assert cells[1].base == cells[0] and cells[3].base == cells[2]
+    # Frames both ways, each end's source being the other's destination.
+    one, other = gen_argvs(cells[1], options)
+    assert "g0" in one and "--smac" not in one
+    assert other[other.index("--smac"):][:4] == [
+        "--smac", "02:00:00:00:00:02", "--dmac", "02:00:00:00:00:01"]
+    linux, steered = (programs.LinuxBridge(options, name, name != "linux")
+                      for name in ("linux", "linux+rps"))
+    assert [linux.suits(cell) for cell in cells] == [False, True, False, True]
+    assert [steered.suits(cell) for cell in cells] == [False, True, False, False]
+    assert "echo 2 >/sys/class/net/d0/queues/rx-0/rps_cpus" in steered.argv(cells[1])[2]
+    # Of the peer's row the ratio is ours by theirs, of our own ours by the base's.
+    results = {(cells[0], "millraced"): [Result(1000.0, None, None, [], cpu_ns=100.0)],
+               (cells[1], "millraced"): [Result(960.0, None, None, [], cpu_ns=105.0)],
+               (cells[1], "linux"): [Result(480.0, None, None, [])]}
+    ours = types.SimpleNamespace(name="millraced")
+    rows = [line.split() for line in table(cells[:2], [ours, linux], results)]
+    assert [row[11:] for row in rows[1:4]] == [
+        ["-", "base", "100"], ["-", "0.96", "105", "1.05"], ["-", "2.00", "-", "-"]], rows
 
 
 # Of each figure: its command, and for each row columns that make it what it is.
