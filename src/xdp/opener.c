@@ -116,9 +116,9 @@ void opener_stop(void)
 			waitpid(opener.pid, NULL, 0);
 		else
 			log_warning(
-				"the helper process, pid %d, takes longer than %d s to put back "
+				"the helper process, pid %d, takes longer than %d ms to put back "
 				"what was changed on the host, and is left to itself",
-				(int)opener.pid, STOP_MS / 1000);
+				(int)opener.pid, STOP_MS);
 	}
 	if (opener.signal_fd > 0)
 		close(opener.signal_fd);
