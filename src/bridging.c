@@ -32,6 +32,9 @@ static struct bridge_opts opts_of(const struct forwarder *forwarder)
 			.hairpin = port->hairpin,
 			.isolated = port->isolated,
 			.learn_limit = port->learn_limit ? port->learn_limit : UINT32_MAX,
+			.storm_limit = { [STORM_BROADCAST] = port->storm_broadcast,
+					 [STORM_MULTICAST] = port->storm_multicast,
+					 [STORM_UNKNOWN] = port->storm_unknown },
 		};
 	}
 	return opts;
@@ -62,6 +65,7 @@ void bridging_give(const struct forwarder *forwarder, struct worker *worker, uns
 		return;
 	worker->bridge = forwarder->bridge;
 	worker->fdb_view = fdb_view(forwarder->bridge->fdb, index);
+	worker->storm = forwarder->bridge->storm ? &forwarder->bridge->storm[index] : NULL;
 }
 
 void bridging_port_came(const struct forwarder *forwarder, unsigned port)

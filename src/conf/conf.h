@@ -33,6 +33,10 @@
 #define CONF_HOST_NAME_MAX 12
 #define CONF_HOST_NEAR	   "mr-"
 
+/* Storm limits, frames a second: more than 64-byte frames of a 10 Gbit/s line, and so no limit there; the
+ * buckets count with whole ns, which above this would be some per cent off. */
+#define CONF_STORM_MAX 20000000
+
 /* Stations of a bridge, and seconds until one that is silent is forgotten: what the table holds. */
 #define CONF_STATIONS_MAX 4194304U
 #define CONF_AGEING_MAX	  60000
@@ -140,7 +144,9 @@ struct conf_port {
 	bool hairpin;	      /* of a bridge: what it receives may leave by it */
 	bool isolated;	      /* of a bridge: sends nothing to others that are */
 	unsigned learn_limit; /* of a bridge: stations that may be learned there; 0: any number */
-	unsigned line;	      /* of the file that it begins at; 0: from flags */
+	/* Of a bridge: frames a second that may come in there for all other ports; 0: any number. */
+	unsigned storm_broadcast, storm_multicast, storm_unknown;
+	unsigned line; /* of the file that it begins at; 0: from flags */
 };
 
 /* What is done with the frames of some ports, and by which threads. */

@@ -22,6 +22,37 @@ static uint16_t reach(const struct bridge_opts *opts, unsigned from)
 	return ports;
 }
 
+static bool has_storm_limit(const struct bridge_opts *opts)
+{
+	for (unsigned i = 0; i < opts->ports; i++) {
+		for (unsigned kind = 0; kind < STORM_KINDS; kind++) {
+			if (opts->port[i].storm_limit[kind])
+				return true;
+		}
+	}
+	return false;
+}
+
+static int set_storm_limits(struct bridge *bridge, const struct bridge_opts *opts)
+{
+	size_t bytes = opts->workers * sizeof(*bridge->storm);
+
+	if (!has_storm_limit(opts))
+		return 0;
+	bridge->storm = aligned_alloc(_Alignof(struct storm), bytes);
+	if (!bridge->storm)
+		return -ENOMEM;
+	memset(bridge->storm, 0, bytes);
+	for (unsigned i = 0; i < opts->workers * opts->ports; i++) {
+		unsigned port = i % opts->ports;
+
+		for (unsigned kind = 0; kind < STORM_KINDS; kind++)
+			storm_set(&bridge->storm[i / opts->ports], port, (enum storm_kind)kind,
+				  opts->port[port].storm_limit[kind], opts->workers);
+	}
+	return 0;
+}
+
 int bridge_new(struct bridge **result, const struct bridge_opts *opts)
 {
 	const struct fdb_params params = {
@@ -39,7 +70,9 @@ int bridge_new(struct bridge **result, const struct bridge_opts *opts)
 	memset(bridge, 0, sizeof(*bridge));
 	bridge->ports = (uint16_t)opts->ports;
 	bridge->reserved = opts->reserved;
-	err = fdb_new(&bridge->fdb, &params);
+	err = set_storm_limits(bridge, opts);
+	if (!err)
+		err = fdb_new(&bridge->fdb, &params);
 	if (err) {
 		bridge_free(bridge);
 		return err;
@@ -54,7 +87,9 @@ int bridge_new(struct bridge **result, const struct bridge_opts *opts)
 
 void bridge_free(struct bridge *bridge)
 {
-	if (bridge)
+	if (bridge) {
 		fdb_free(bridge->fdb);
+		free(bridge->storm);
+	}
 	free(bridge);
 }

@@ -14,6 +14,7 @@
 #include "base/layout.h"
 #include "conf/conf.h"
 #include "fwd/fdb.h"
+#include "fwd/storm.h"
 
 /* Of 01:80:c2:00:00:0X, which IEEE 802.1Q keeps from crossing a bridge, as bits X: those that do here. */
 #define BRIDGE_RESERVED_STP \
@@ -23,7 +24,8 @@
 
 struct bridge {
 	GROUP_BEGIN_APART(setup);
-	struct fdb *fdb; /* owned */
+	struct fdb *fdb;     /* owned, as the next */
+	struct storm *storm; /* of each worker; NULL: no port has a limit */
 	uint16_t reserved;
 	uint16_t ports;
 	uint16_t to
@@ -41,13 +43,15 @@ struct bridge_opts {
 	uint32_t ageing_s; /* 0: stations do not age */
 	uint16_t reserved;
 	struct bridge_port_opts {
-		bool hairpin;	      /* what it receives may leave by it */
-		bool isolated;	      /* sends nothing to others that are */
-		uint32_t learn_limit; /* UINT32_MAX: none */
+		bool hairpin;			   /* what it receives may leave by it */
+		bool isolated;			   /* sends nothing to others that are */
+		uint32_t learn_limit;		   /* UINT32_MAX: none */
+		uint32_t storm_limit[STORM_KINDS]; /* frames a second; 0: none */
 	} port[CONF_PORTS_MAX];
 };
 
-/* Main thread. Returns 0 with *result for bridge_free(), or -errno without a message: fdb_new()'s. */
+/* Main thread. Returns 0 with *result for bridge_free(), or -errno without a message: -ENOMEM, or
+ * fdb_new()'s. */
 int bridge_new(struct bridge **result, const struct bridge_opts *opts);
 
 /* The workers have ended. NULL is fine. */

@@ -8,11 +8,17 @@
 #define TYPE_VLAN     0x8100
 #define VID_MASK      0xfff
 #define VID_FORBIDDEN 0xfff
+#define BROADCAST_MAC 0xffffffffffffULL /* as bridge_mac() has it */
+
+_Static_assert(DROP_STORM_MULTICAST - DROP_STORM_BROADCAST == STORM_MULTICAST &&
+		       DROP_STORM_UNKNOWN - DROP_STORM_BROADCAST == STORM_UNKNOWN,
+	       "reasons are in the order of the kinds");
 
 /* The packets of one burst, as they stand on RX. */
 struct bridge_look {
 	const struct worker *worker;
 	const struct queue *ingress;
+	uint64_t now_ns; /* 0: nothing has asked for it yet */
 	struct fdb_frames frames;
 	uint16_t descs[FDB_BURST];
 	uint8_t drop[FDB_BURST]; /* enum drop_reason; DROP_REASONS: go on */
@@ -124,12 +130,31 @@ static always_inline unsigned look_ahead(struct bridge_look *look, struct ring_c
 	return count;
 }
 
-/* Where a packet goes, as bits; or 0, with *drop. */
-static always_inline uint32_t choose_ports(const struct bridge *bridge, struct queue *ingress,
-					   const struct bridge_look *look, unsigned index,
+/* Of the packet at the cursor, whose frames the kernel may name, and which is to go to all: DROP_REASONS, or
+ * that there are too many of its kind. Reads the clock once for all of a burst. */
+static enum drop_reason storm_doubt(struct bridge_look *look, const struct ring_cursor *rx)
+{
+	const struct worker *worker = look->worker;
+	struct chunks chunks = chunks_of(&worker->chunks, false);
+	const uint8_t *bytes = chunks_bytes(&chunks, cursor_ahead(rx, 0)->addr);
+	uint64_t destination = bridge_mac(bytes);
+	enum storm_kind kind = !(destination & 1)	    ? STORM_UNKNOWN :
+			       destination == BROADCAST_MAC ? STORM_BROADCAST :
+							      STORM_MULTICAST;
+
+	if (!look->now_ns)
+		look->now_ns = clock_now_ns();
+	if (storm_take(worker->storm, look->ingress->port, kind, look->now_ns))
+		return DROP_REASONS;
+	return (enum drop_reason)(DROP_STORM_BROADCAST + kind);
+}
+
+/* Where the packet at the cursor goes, as bits; or 0, with *drop. */
+static always_inline uint32_t choose_ports(struct bridge_look *look, struct queue *ingress,
+					   const struct ring_cursor *rx, unsigned index,
 					   enum drop_reason *drop)
 {
-	uint32_t reach = bridge->to[ingress->port];
+	uint32_t reach = look->worker->bridge->to[ingress->port];
 	uint8_t port = look->frames.port[index];
 
 	*drop = (enum drop_reason)look->drop[index];
@@ -141,6 +166,12 @@ static always_inline uint32_t choose_ports(const struct bridge *bridge, struct q
 	*drop = port == ingress->port ? DROP_SAME_PORT : DROP_ISOLATED;
 	if (likely(port < CONF_PORTS_MAX))
 		return reach & 1U << port;
+	if (unlikely(look->worker->storm)) {
+		*drop = storm_doubt(look, rx);
+		if (*drop != DROP_REASONS)
+			return 0;
+		*drop = DROP_ISOLATED; /* unless it reaches somebody */
+	}
 	ingress->flooded++;
 	return reach;
 }
@@ -158,6 +189,7 @@ static always_inline unsigned bridge_some(struct outlets *outlets, struct ring_c
 
 	look.worker = worker;
 	look.ingress = ingress;
+	look.now_ns = 0;
 	count = look_ahead(&look, ahead, ready, most, plain);
 	for (unsigned i = 0; i < count; i++)
 		look_at_packet(&look, &ahead, i, plain);
@@ -165,7 +197,7 @@ static always_inline unsigned bridge_some(struct outlets *outlets, struct ring_c
 	for (unsigned i = 0; i < count; i++) {
 		uint32_t descs = plain ? 1 : look.descs[i];
 		enum drop_reason drop;
-		uint32_t ports = choose_ports(worker->bridge, ingress, &look, i, &drop);
+		uint32_t ports = choose_ports(&look, ingress, rx, i, &drop);
 
 		ingress->rx_bytes += packet_bytes(rx, descs);
 		if (unlikely(!ports))

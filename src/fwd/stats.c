@@ -19,6 +19,9 @@ static const char *const drop_names[DROP_REASONS] = {
 	[DROP_SAME_PORT] = "same_port",
 	[DROP_ISOLATED] = "isolated",
 	[DROP_BLOCKED] = "blocked",
+	[DROP_STORM_BROADCAST] = "storm_broadcast",
+	[DROP_STORM_MULTICAST] = "storm_multicast",
+	[DROP_STORM_UNKNOWN] = "storm_unknown",
 	[DROP_RING_VIOLATION] = "ring_violation",
 };
 

@@ -16,19 +16,22 @@ enum drop_reason {
 	DROP_LINK_DOWN, /* the egress device is down or gone */
 	DROP_BAD_DESCRIPTOR, /* the kernel named an address outside the frames, received or completed */
 	DROP_STOPPING,	     /* still on the RX ring, or lent, when the time to drain was over */
-	DROP_HAND_OVER_FULL, /* the worker that sends for this one does not keep up */
-	DROP_TOO_LONG,	     /* a packet that fills the RX ring and has no end */
-	DROP_TX_FULL,	     /* a bridge's port does not take as much as is sent to it */
-	DROP_NO_FRAME,	     /* no frame was left for the copy that this port was to get */
-	DROP_SOURCE_GROUP,   /* to a bridge, from a group address */
-	DROP_SOURCE_ZERO,    /* ... from 00:00:00:00:00:00 */
-	DROP_SOURCE_OWN,     /* ... from the address of a port's own device: a loop, or a forger */
-	DROP_TAG_CUT,	     /* it ends within its VLAN tag */
-	DROP_VLAN_RESERVED,  /* VLAN 4095 */
-	DROP_RESERVED,	     /* to 01:80:c2:00:00:0X, which crosses no bridge */
-	DROP_SAME_PORT,	     /* its destination is where it came from */
-	DROP_ISOLATED,	     /* its destination is behind a port that it may not go to */
-	DROP_BLOCKED,	     /* from or to a station that is blocked */
+	DROP_HAND_OVER_FULL,  /* the worker that sends for this one does not keep up */
+	DROP_TOO_LONG,	      /* a packet that fills the RX ring and has no end */
+	DROP_TX_FULL,	      /* a bridge's port does not take as much as is sent to it */
+	DROP_NO_FRAME,	      /* no frame was left for the copy that this port was to get */
+	DROP_SOURCE_GROUP,    /* to a bridge, from a group address */
+	DROP_SOURCE_ZERO,     /* ... from 00:00:00:00:00:00 */
+	DROP_SOURCE_OWN,      /* ... from the address of a port's own device: a loop, or a forger */
+	DROP_TAG_CUT,	      /* it ends within its VLAN tag */
+	DROP_VLAN_RESERVED,   /* VLAN 4095 */
+	DROP_RESERVED,	      /* to 01:80:c2:00:00:0X, which crosses no bridge */
+	DROP_SAME_PORT,	      /* its destination is where it came from */
+	DROP_ISOLATED,	      /* its destination is behind a port that it may not go to */
+	DROP_BLOCKED,	      /* from or to a station that is blocked */
+	DROP_STORM_BROADCAST, /* more than its port may send to all others in a second */
+	DROP_STORM_MULTICAST, /* likewise */
+	DROP_STORM_UNKNOWN,   /* likewise, to stations that are not known */
 	DROP_RING_VIOLATION, /* the kernel named a frame that it did not have; builds with checks only */
 	DROP_REASONS,
 };

@@ -56,6 +56,7 @@
 struct bridge;
 struct fdb_view;
 struct inlet;
+struct storm;
 
 struct worker {
 	/* Set before the thread starts; written afterwards by the worker's thread when it takes up new
@@ -73,6 +74,7 @@ struct worker {
 	/* Of a bridge; else NULL. Borrowed from the forwarder, and shared with its other workers. */
 	struct bridge *bridge;
 	struct fdb_view *fdb_view; /* this worker's own part of the bridge's stations */
+	struct storm *storm;	   /* likewise of its limits; NULL: no port has any */
 	GROUP_END(setup);
 
 	/* Owner: the worker's thread. */

@@ -27,6 +27,7 @@ static struct rig *bridge_rig(void)
 
 	assert_int_equal(bridge_new(&rig->worker->bridge, &opts), 0);
 	rig->worker->fdb_view = fdb_view(rig->worker->bridge->fdb, 0);
+	rig->worker->storm = rig->worker->bridge->storm;
 	for (unsigned i = 0; i < 3; i++)
 		bridge_set_mac(rig->worker->bridge, i,
 			       (const uint8_t[]){ 2, 0, 0, 0, 0xee, (uint8_t)i });
@@ -490,6 +491,38 @@ static void a_limit_leaves_stations_unknown_and_forwards_them(void **state)
 	bridge_close(rig);
 }
 
+static void a_storm_is_cut_off_at_its_port_and_its_senders_are_learned(void **state)
+{
+	static const uint8_t group[MAC_LEN] = { 1, 0, 0x5e, 0, 0, 1 };
+	uint8_t bytes[60];
+	struct rig *rig;
+
+	(void)state;
+	opts.port[0].storm_limit[STORM_BROADCAST] = 10;
+	opts.port[0].storm_limit[STORM_UNKNOWN] = 20;
+	rig = bridge_open();
+	for (unsigned i = 0; i < 5; i++) {
+		receive(rig, 0, 10 + i, BROADCAST, 60);
+		receive(rig, 0, 20, 200, 60);
+		receive(rig, 1, 30, BROADCAST, 60);
+		make_frame(bytes, sizeof(bytes), 21, 0);
+		memcpy(bytes, group, MAC_LEN);
+		assert_true(fake_receive(rig->socket[0], bytes, sizeof(bytes)));
+		pass(rig);
+	}
+	/* One broadcast and two unknown at once; all groups, and all of the other port. */
+	assert_moved(rig, 5, 5 + 1 + 2, 10 + 1 + 2);
+	assert_int_equal(rig->worker->queue[0].drops[DROP_STORM_BROADCAST], 4);
+	assert_int_equal(rig->worker->queue[0].drops[DROP_STORM_UNKNOWN], 3);
+	assert_int_equal(drops(rig, DROP_STORM_MULTICAST), 0);
+	assert_int_equal(rig->worker->queue[0].flooded, 1 + 2 + 5);
+	for (unsigned i = 0; i < 5; i++)
+		receive(rig, 2, 30, 10 + i, 60);
+	pass(rig);
+	assert_moved(rig, 5, 0, 0);
+	bridge_close(rig);
+}
+
 static void a_batch_larger_than_a_lookup_is_taken_at_once(void **state)
 {
 	struct rig *rig = bridge_open();
@@ -650,6 +683,7 @@ int main(void)
 		test_of(reserved_addresses_cross_where_they_may),
 		test_of(vlans_have_stations_of_their_own),
 		test_of(a_limit_leaves_stations_unknown_and_forwards_them),
+		test_of(a_storm_is_cut_off_at_its_port_and_its_senders_are_learned),
 		test_of(a_batch_larger_than_a_lookup_is_taken_at_once),
 		test_of(an_address_outside_the_frames_is_lost_not_followed),
 		test_of(a_worker_without_the_queue_hands_its_copy_over),

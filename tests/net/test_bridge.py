@@ -180,3 +180,26 @@ def test_host_port_names(star, millraced, file):
     daemon.send(signal.SIGKILL)
     daemon.wait(5)
     wait_until(lambda: "next" not in rig.dut.links(), 5 * SLOWNESS, "the helper removes it")
+
+
+def test_a_storm_is_cut_off(star, millraced, file, tap, attach):
+    """Of what one port sends to all others a limit goes on; what is for one station is not touched."""
+    rig = star()
+    sections = [port("p0", "d0", attach=attach, storm_broadcast=100, storm_unknown=50),
+                *ports(attach)[1:]]
+    file.write(*sections, forward("br", "bridge", "p0 p1 p2"))
+    daemon = millraced(rig.dut, "--config", file.path, json_lines=True)
+    a, b, c = (tap(rig.station[name], f"{name}0") for name in "abc")
+    b.send(frame(mac(2), BROADCAST))
+    c.receive(2 * SLOWNESS)
+    for fill in range(200):
+        a.send(frame(mac(1), BROADCAST, bytes([fill])))
+        a.send(frame(mac(1), mac(9), bytes([fill])))
+        a.send(frame(mac(1), mac(2), bytes([fill])))
+    final = daemon.stop()
+    drops = next(one["drops"] for one in final["sockets"] if one["interface"] == "d0")
+    # A tenth of a second's number at once, and as many as the time it took allows.
+    assert 0 < drops["storm_broadcast"] <= 190 and 0 < drops["storm_unknown"] <= 195, drops
+    assert drops["storm_multicast"] == 0, drops
+    assert sum(one == frame(mac(1), mac(2), one[14:15]) for one in b.drain()) == 200
+    assert balanced(final) and no_drops_but(final, "storm_broadcast", "storm_unknown"), final
