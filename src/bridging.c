@@ -82,6 +82,13 @@ void bridging_port_left(const struct forwarder *forwarder, unsigned port)
 		(void)fdb_flush(forwarder->bridge->fdb, &learned);
 }
 
+void bridging_block(const struct forwarder *forwarder, unsigned port, bool block)
+{
+	bridge_block(forwarder->bridge, port, block);
+	if (block)
+		bridging_port_left(forwarder, port);
+}
+
 /* --- the time --- */
 
 /* A loop moves stations a million times a second: it is to be seen, and not to fill the disk. */

@@ -15,6 +15,9 @@ void bridging_give(const struct forwarder *forwarder, struct worker *worker, uns
 void bridging_port_came(const struct forwarder *forwarder, unsigned port);
 void bridging_port_left(const struct forwarder *forwarder, unsigned port);
 
+/* The port is blocked, and nothing that was learned is behind it any more; or it is not. */
+void bridging_block(const struct forwarder *forwarder, unsigned port, bool block);
+
 /* For every bridge: stations that are silent for too long are forgotten, those that move are told of. Once a
  * second. */
 void bridging_tick(const struct fleet *fleet);

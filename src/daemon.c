@@ -17,6 +17,7 @@
 #include "fleet.h"
 #include "host_ports.h"
 #include "links.h"
+#include "loop_alarm.h"
 #include "mirror.h"
 #include "monitor.h"
 #include "operators.h"
@@ -103,6 +104,16 @@ static int on_program_timer(sd_event_source *source, uint64_t due_us, void *cont
 	return sd_event_source_set_enabled(source, SD_EVENT_ONESHOT);
 }
 
+static int on_loop_timer(sd_event_source *source, uint64_t due_us, void *context)
+{
+	struct daemon *daemon = context;
+	uint64_t next_ns = loop_alarm_watch(&daemon->fleet) ? LOOP_LOOK_NS : PROGRAM_WATCH_NS;
+
+	(void)due_us;
+	sd_event_source_set_time(source, (clock_now_ns() + next_ns) / 1000);
+	return sd_event_source_set_enabled(source, SD_EVENT_ONESHOT);
+}
+
 static int on_duration(sd_event_source *source, uint64_t due_us, void *context)
 {
 	(void)source, (void)due_us;
@@ -170,6 +181,9 @@ static int open_loop(struct daemon *daemon)
 		err = sd_event_add_time(daemon->loop, &daemon->program_timer, CLOCK_MONOTONIC,
 					now_us + PROGRAM_WATCH_NS / 1000, 0, on_program_timer,
 					daemon);
+	if (err >= 0) /* likewise: a look that is late by that is in time */
+		err = sd_event_add_time(daemon->loop, NULL, CLOCK_MONOTONIC,
+					now_us + LOOP_LOOK_NS / 1000, 0, on_loop_timer, daemon);
 	if (err >= 0)
 		err = steering_watch_start(&daemon->steering, &daemon->fleet, daemon->loop);
 	if (err >= 0 && conf->duration_s)

@@ -14,6 +14,7 @@
 #include "fwd/mode.h"
 #include "fwd/worker.h"
 #include "lane.h"
+#include "loop_alarm.h"
 #include "plan/plan.h"
 #include "xdp/umem.h"
 
@@ -41,6 +42,7 @@ struct forwarder {
 	struct lane *lane;     /* CONF_PORTS_MAX a worker */
 	struct bridge *bridge; /* of a bridge; else NULL. Owned; bridging.c's, as the next */
 	struct forwarder_moves moves;
+	struct loop_alarm loop_alarm;
 	int done_fd; /* eventfd: workers with a finite job write to it. Borrowed. */
 };
 

@@ -78,11 +78,22 @@ int bridge_new(struct bridge **result, const struct bridge_opts *opts)
 		return err;
 	}
 	for (unsigned i = 0; i < opts->ports; i++) {
-		bridge->to[i] = reach(opts, i);
+		bridge->to[i] = bridge->reach[i] = reach(opts, i);
 		fdb_set_limit(bridge->fdb, i, opts->port[i].learn_limit);
 	}
 	*result = bridge;
 	return 0;
+}
+
+void bridge_block(struct bridge *bridge, unsigned port, bool block)
+{
+	uint16_t bit = (uint16_t)(1U << port);
+	uint16_t blocked = block ? bridge->blocked | bit : bridge->blocked & (uint16_t)~bit;
+
+	/* Relaxed, like the next: the order does not matter, each only keeps frames from going on. */
+	store_relaxed(&bridge->blocked, blocked);
+	for (unsigned i = 0; i < bridge->ports; i++)
+		store_relaxed(&bridge->to[i], (uint16_t)(bridge->reach[i] & ~blocked));
 }
 
 void bridge_free(struct bridge *bridge)

@@ -3,7 +3,7 @@
  * What the workers of one bridge have in common: which port may send to which, and the stations.
  *
  * Made and freed by the main thread, while no worker runs; the workers read it. Only the MAC addresses of
- * the ports' devices change meanwhile, each in one store.
+ * the ports' devices change meanwhile, and which ports are blocked, each in one store.
  */
 #pragma once
 
@@ -28,13 +28,20 @@ struct bridge {
 	struct storm *storm; /* of each worker; NULL: no port has a limit */
 	uint16_t reserved;
 	uint16_t ports;
+	uint16_t blocked; /* Owner: main, as of `to`. What comes in there is dropped, as bits */
 	uint16_t to
 		[CONF_PORTS_MAX]; /* by the port that receives: where its frames may go, as bits */
 	uint64_t own[CONF_PORTS_MAX]; /* MAC addresses of the ports' devices; 0: none */
 	GROUP_END(setup);
+
+	/* Owner: main. */
+	GROUP_BEGIN(cold);
+	uint16_t reach[CONF_PORTS_MAX]; /* what `to` is while no port is blocked */
+	GROUP_END(cold);
 };
 
 ASSERT_GROUP(bridge, setup, 3);
+ASSERT_GROUP(bridge, cold, 1);
 
 struct bridge_opts {
 	unsigned ports; /* 2 to CONF_PORTS_MAX */
@@ -56,6 +63,10 @@ int bridge_new(struct bridge **result, const struct bridge_opts *opts);
 
 /* The workers have ended. NULL is fine. */
 void bridge_free(struct bridge *bridge);
+
+/* Nothing that comes in on the port goes on or is learned, and nothing leaves by it; or again. Frames under way
+ * may still do. Main thread. */
+void bridge_block(struct bridge *bridge, unsigned port, bool block);
 
 /* An address as bridge.own has it. */
 static always_inline uint64_t bridge_mac(const uint8_t *mac)

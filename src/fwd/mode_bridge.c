@@ -149,12 +149,26 @@ static enum drop_reason storm_doubt(struct bridge_look *look, const struct ring_
 	return (enum drop_reason)(DROP_STORM_BROADCAST + kind);
 }
 
+/* Why a frame cannot go to this port, FDB_UNKNOWN: to any, if it cannot. */
+static always_inline enum drop_reason no_way(const struct bridge *bridge,
+					     const struct queue *ingress, uint8_t port)
+{
+	uint32_t blocked = load_relaxed(&bridge->blocked);
+
+	if (port == ingress->port)
+		return DROP_SAME_PORT;
+	if (unlikely(blocked) && (port >= CONF_PORTS_MAX || blocked & 1U << port))
+		return DROP_LOOP_BLOCKED;
+	return DROP_ISOLATED;
+}
+
 /* Where the packet at the cursor goes, as bits; or 0, with *drop. */
 static always_inline uint32_t choose_ports(struct bridge_look *look, struct queue *ingress,
 					   const struct ring_cursor *rx, unsigned index,
 					   enum drop_reason *drop)
 {
-	uint32_t reach = look->worker->bridge->to[ingress->port];
+	/* Pairs with bridge_block(), like the next. */
+	uint32_t reach = load_relaxed(&look->worker->bridge->to[ingress->port]);
 	uint8_t port = look->frames.port[index];
 
 	*drop = (enum drop_reason)look->drop[index];
@@ -163,14 +177,14 @@ static always_inline uint32_t choose_ports(struct bridge_look *look, struct queu
 	*drop = DROP_BLOCKED;
 	if (unlikely(look->frames.learned[index] == FDB_DENIED || port == FDB_BLOCKED))
 		return 0;
-	*drop = port == ingress->port ? DROP_SAME_PORT : DROP_ISOLATED;
+	*drop = no_way(look->worker->bridge, ingress, port);
 	if (likely(port < CONF_PORTS_MAX))
 		return reach & 1U << port;
 	if (unlikely(look->worker->storm)) {
 		*drop = storm_doubt(look, rx);
 		if (*drop != DROP_REASONS)
 			return 0;
-		*drop = DROP_ISOLATED; /* unless it reaches somebody */
+		*drop = no_way(look->worker->bridge, ingress, port);
 	}
 	ingress->flooded++;
 	return reach;
@@ -219,6 +233,9 @@ static always_inline uint32_t bridge_burst(struct worker *worker, struct queue *
 		ingress->calls[CALL_RX_EMPTY]++;
 		return 0;
 	}
+	/* Pairs with bridge_block(). */
+	if (unlikely(load_relaxed(&worker->bridge->blocked) & 1U << ingress->port))
+		return forward_discard(worker, ingress, DROP_LOOP_BLOCKED);
 	if (unlikely(ingress->samples))
 		forward_sample(worker, ingress, rx, 1);
 	outlets_begin(&outlets, worker, ingress);

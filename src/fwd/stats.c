@@ -22,6 +22,7 @@ static const char *const drop_names[DROP_REASONS] = {
 	[DROP_STORM_BROADCAST] = "storm_broadcast",
 	[DROP_STORM_MULTICAST] = "storm_multicast",
 	[DROP_STORM_UNKNOWN] = "storm_unknown",
+	[DROP_LOOP_BLOCKED] = "loop_blocked",
 	[DROP_RING_VIOLATION] = "ring_violation",
 };
 

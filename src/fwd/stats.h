@@ -32,6 +32,7 @@ enum drop_reason {
 	DROP_STORM_BROADCAST, /* more than its port may send to all others in a second */
 	DROP_STORM_MULTICAST, /* likewise */
 	DROP_STORM_UNKNOWN,   /* likewise, to stations that are not known */
+	DROP_LOOP_BLOCKED,    /* its port, or the one it is for, is blocked: there was a loop */
 	DROP_RING_VIOLATION, /* the kernel named a frame that it did not have; builds with checks only */
 	DROP_REASONS,
 };

@@ -25,6 +25,7 @@ enum port_fault {
 	PORT_FAULT_FRAMES,  /* frames vanish: the map or a queue is not what we made it */
 	PORT_FAULT_SLOTS,   /* somebody empties slots of our map, or has put another socket there */
 	PORT_FAULT_QUEUES,  /* not every queue that the plan has can be served */
+	PORT_FAULT_LOOP,    /* stations flap between it and another port of its bridge */
 	PORT_FAULT_MTU,	    /* packets may come that no chunk has room for */
 	PORT_FAULTS,
 };

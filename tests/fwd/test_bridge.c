@@ -523,6 +523,35 @@ static void a_storm_is_cut_off_at_its_port_and_its_senders_are_learned(void **st
 	bridge_close(rig);
 }
 
+static void a_blocked_port_takes_gives_and_learns_nothing(void **state)
+{
+	struct rig *rig = bridge_open();
+
+	(void)state;
+	fdb_add(rig->worker->bridge->fdb, fdb_key(0, (const uint8_t[]){ 2, 0, 0, 0, 0, 40 }), 1);
+	bridge_block(rig->worker->bridge, 1, true);
+	receive(rig, 0, 10, BROADCAST, 60);
+	receive(rig, 0, 10, 40, 60);
+	receive(rig, 1, 30, BROADCAST, 60);
+	receive(rig, 1, 30, 10, 60);
+	pass(rig);
+	assert_moved(rig, 0, 0, 1);
+	assert_int_equal(rig->worker->queue[0].drops[DROP_LOOP_BLOCKED], 1);
+	assert_int_equal(rig->worker->queue[1].drops[DROP_LOOP_BLOCKED], 2);
+	assert_int_equal(fdb_count(rig->worker->bridge->fdb, 1).stations, 0);
+	bridge_block(rig->worker->bridge, 2, true);
+	receive(rig, 0, 10, BROADCAST, 60);
+	pass(rig);
+	assert_moved(rig, 0, 0, 0);
+	assert_int_equal(rig->worker->queue[0].drops[DROP_LOOP_BLOCKED], 2);
+	bridge_block(rig->worker->bridge, 1, false);
+	receive(rig, 1, 30, 10, 60);
+	receive(rig, 0, 10, 40, 60);
+	pass(rig);
+	assert_moved(rig, 1, 1, 0);
+	bridge_close(rig);
+}
+
 static void a_batch_larger_than_a_lookup_is_taken_at_once(void **state)
 {
 	struct rig *rig = bridge_open();
@@ -684,6 +713,7 @@ int main(void)
 		test_of(vlans_have_stations_of_their_own),
 		test_of(a_limit_leaves_stations_unknown_and_forwards_them),
 		test_of(a_storm_is_cut_off_at_its_port_and_its_senders_are_learned),
+		test_of(a_blocked_port_takes_gives_and_learns_nothing),
 		test_of(a_batch_larger_than_a_lookup_is_taken_at_once),
 		test_of(an_address_outside_the_frames_is_lost_not_followed),
 		test_of(a_worker_without_the_queue_hands_its_copy_over),

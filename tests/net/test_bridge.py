@@ -3,6 +3,7 @@
 import os
 import signal
 import socket
+import time
 
 from appliance import forward, port
 from daemon import total
@@ -203,3 +204,34 @@ def test_a_storm_is_cut_off(star, millraced, file, tap, attach):
     assert drops["storm_multicast"] == 0, drops
     assert sum(one == frame(mac(1), mac(2), one[14:15]) for one in b.drain()) == 200
     assert balanced(final) and no_drops_but(final, "storm_broadcast", "storm_unknown"), final
+
+
+def test_a_loop_is_told_within_a_second_and_cut(star, millraced, file, tap, attach):
+    """Case 62: a bridge of the kernel's joins two of three ports, and one broadcast goes round."""
+    rig = star()
+    for name in "ab":  # a0 and b0 are the two ends of a cable now
+        rig.station[name].link_down(f"{name}0")
+    far = rig.station["a"]
+    rig.station["b"].ip("link", "set", "b0", "netns", far.name)
+    far.ip("address", "flush", "dev", "a0")
+    far.run("sh", "-c", "echo 1 >/proc/sys/net/ipv6/conf/all/disable_ipv6; "
+            "ip link add loop type bridge stp_state 0; ip link set loop up; "
+            "for one in a0 b0; do ip link set $one master loop; ip link set $one up; done")
+    file.write(*ports(attach), forward("br", "bridge", "p0 p1 p2", loop_block="1s"))
+    daemon = millraced(rig.dut, "--config", file.path, json_lines=True)
+    c = tap(rig.station["c"], "c0")
+    begin = time.monotonic()
+    c.send(frame(mac(3), BROADCAST))
+    wait_until(lambda: "port p1 is blocked for 1 s" in daemon.stderr, 5 * SLOWNESS, "the alarm")
+    assert time.monotonic() - begin < SLOWNESS, daemon.stderr
+    assert "loop-suspected: stations flap between ports p0 and p1" in daemon.stderr
+    states = {one["port"]: one for one in file.ask("ports")["ports"]}
+    assert states["p2"]["state"] == "up", states
+    for name in ("p0", "p1"):
+        assert states[name]["state"] == "degraded", states
+        assert states[name]["reason"].startswith("loop-suspected:"), states
+    c.drain()
+    assert c.drain() == []  # the storm is over
+    wait_until(lambda: "port p1 is not blocked any more" in daemon.stderr, 6 * SLOWNESS, "its end")
+    final = daemon.stop()
+    assert balanced(final), final
