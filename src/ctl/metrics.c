@@ -316,6 +316,11 @@ static uint64_t changes_of(const struct report_port *port)
 	return port->states->changes;
 }
 
+static uint64_t loop_of(const struct report_port *port)
+{
+	return port->states->fault[PORT_FAULT_LOOP][0] != '\0';
+}
+
 static uint64_t mtu_of(const struct report_port *port)
 {
 	return port->mtu;
@@ -328,6 +333,9 @@ static const struct {
 	{ { "millrace_port_up", "", "1: the link can carry frames.", true }, up_of },
 	{ { "millrace_port_promiscuous", "", "1: made promiscuous by millraced.", true },
 	  promiscuous_of },
+	{ { "millrace_port_loop_suspected", "",
+	    "1: stations flap between it and another port of its bridge.", true },
+	  loop_of },
 	{ { "millrace_port_mtu_bytes", "bytes", "MTU of the device.", true }, mtu_of },
 	{ { "millrace_port_state_changes", "", "Changes of its state, its first one included.",
 	    false },

@@ -209,14 +209,17 @@ class Rig2(Rig):
 
 
 class Star(Rig):
-    """Stations a, b and c, each in a namespace (`station`), on d0, d1 and d2 of the dut: 10.7.0.1 to .3."""
+    """Stations, each in a namespace (`station`), on d0, d1, ... of the dut: a is 10.7.0.1, b .2, ..."""
 
-    ports = ("d0", "d1", "d2")
+    def __init__(self, stations="abc", **options):
+        self._stations = stations
+        self.ports = tuple(f"d{number}" for number in range(len(stations)))
+        super().__init__(**options)
 
     def _build(self):
         self.dut = self._namespace("dut")
         self.station = {}
-        for number, name in enumerate("abc"):
+        for number, name in enumerate(self._stations):
             far, far_if = self._namespace(name), f"{name}0"
             self.station[name] = far
             self.join(far, far_if, f"d{number}")

@@ -1,11 +1,14 @@
 """mode = bridge, and the host behind a port of its own (host-port), among three stations."""
 
+import itertools
 import os
+import re
 import signal
 import socket
 import time
 
 from appliance import forward, port
+from control import millracectl
 from daemon import total
 from frames import BROADCAST, ethernet, tagged
 from lab import SLOWNESS, wait_until
@@ -90,6 +93,34 @@ def test_stations_and_the_host_reach_each_other(star, millraced, file, closing, 
     assert balanced(final), final
     assert no_drops_but(final, "link_down"), final
     assert "host0" not in rig.dut.links() and "mr-host0" not in rig.dut.links()
+
+
+def test_four_stations_are_one_network(star, millraced, file, closing, tap, attach):
+    """ARP, ping and TCP between each two; what is for one is sent to one, also right after it has moved."""
+    rig = star(stations="abcd")
+    names = [f"p{number}" for number in range(4)]
+    file.write(*(port(name, f"d{i}", attach=attach) for i, name in enumerate(names)),
+               forward("br", "bridge", " ".join(names)))
+    daemon = millraced(rig.dut, "--config", file.path, json_lines=True)
+    ips = {name: f"10.7.0.{number}" for number, name in enumerate("abcd", 1)}
+    for one, other in itertools.permutations("abcd", 2):
+        ping(rig.station[one], ips[other], 1)
+    for one, other in itertools.combinations("abcd", 2):
+        tcp(closing, rig.station[one], ips[one], rig.station[other])
+    for name in "abcd":  # nobody speaks of himself any more
+        rig.station[name].ip("address", "flush", "dev", f"{name}0")
+    a, b, c, d = (tap(rig.station[name], f"{name}0") for name in "abcd")
+    to_b, rest = frame(mac(1), mac(2)), (a, c, d)
+    a.send(to_b)  # not known: to all others
+    assert [one.receive(2 * SLOWNESS)[0] for one in (b, c, d)] == [to_b] * 3
+    for home in (b, d, c, b):  # it is found where it last was, from the first frame on
+        home.send(frame(mac(2), mac(1)))
+        assert a.receive(2 * SLOWNESS)[0] == frame(mac(2), mac(1))
+        a.send(to_b)
+        assert home.receive(2 * SLOWNESS)[0] == to_b
+    assert [one.drain() for one in (b, *rest)] == [[]] * 4
+    final = daemon.stop()
+    assert balanced(final) and no_drops_but(final), final
 
 
 def test_a_patch_with_a_host_port(star, millraced, file, closing, attach):
@@ -227,6 +258,10 @@ def test_a_loop_is_told_within_a_second_and_cut(star, millraced, file, tap, atta
     assert "loop-suspected: stations flap between ports p0 and p1" in daemon.stderr
     states = {one["port"]: one for one in file.ask("ports")["ports"]}
     assert states["p2"]["state"] == "up", states
+    status, metrics, _ = millracectl(file.sock, "metrics")
+    assert status == 0
+    for name, loop in (("p0", 1), ("p1", 1), ("p2", 0)):
+        assert re.search(rf'millrace_port_loop_suspected{{port="{name}".*}} {loop}\n', metrics)
     for name in ("p0", "p1"):
         assert states[name]["state"] == "degraded", states
         assert states[name]["reason"].startswith("loop-suspected:"), states
