@@ -3,15 +3,16 @@
 hash table: programs of tests/tools, no traffic."""
 
 import statistics
-import subprocess
+
+from benchlib import tool
 
 ROUNDS = 30
 MS = 10  # of a measurement, or as long as all stations take once
 COUNT_MS = 1000  # a tick: what is counted is what there is in a second
 
-TABLE = "fdb_time"
+PROGRAM = "fdb_time"
 PROGRAMS = {
-    TABLE: "millrace",
+    PROGRAM: "millrace",
     "fdb_time_always": "every frame renews",
     "fdb_time_near": "stamp on lookup line",
     "fdb_time_near_always": "both",
@@ -23,31 +24,12 @@ FULLEST = [3686, 58_982, 943_718]  # 90 % of 4,096, 65,536 and 1,048,576 slots
 KINDS = {"hit": (1, 2), "miss": (1, 2), "full": (1,)}
 
 
-class Tool:
-    def __init__(self, path):
-        self._process = subprocess.Popen([path], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-
-    def close(self):
-        self._process.stdin.close()
-        self._process.wait(30)
-
-    def ask(self, stations, threads, kind, ms):
-        """[ns of CPU time a frame and thread, wall by CPU time, stores a million frames to lines that
-        lookups read, to others]"""
-        self._process.stdin.write(f"{stations} {threads} {kind} {ms}\n")
-        self._process.stdin.flush()
-        answer = self._process.stdout.readline().split()
-        if len(answer) != 4:
-            raise RuntimeError(f"{self._process.args[0]} ended at {stations} {threads} {kind} {ms}")
-        return [float(word) for word in answer]
-
-
 def cells(programs):
     """(program, stations, kind, threads); threads last, so that the two of a ratio are near in time"""
     for stations in [*SIZES, *FULLEST]:
         for kind, threads in KINDS.items():
             for program in programs:
-                if stations in FULLEST and program != TABLE:
+                if stations in FULLEST and program != PROGRAM:
                     continue  # their buckets have another size: it would be another load
                 if kind == "full" and program == "fdb_time_urcu":
                     continue  # it has no limit
@@ -56,32 +38,30 @@ def cells(programs):
 
 
 def measure(folder, programs, rounds, say):
-    """{cell: [(ns, wall by CPU) of each round]}; every other round the other way round."""
-    tools = {program: Tool(f"{folder}/{program}") for program in programs}
-    results, order = {}, list(cells(programs))
+    """{cell: [(ns of CPU time a frame and thread, wall by CPU time) of each round]}"""
+    tools = {program: tool.Tool(folder / program) for program in programs}
+
+    def ask(cell):
+        program, stations, kind, threads = cell
+        return tools[program].ask(stations, threads, kind, MS)[:2]
+
     try:
-        for number in range(rounds):
-            for cell in order if number % 2 == 0 else order[::-1]:
-                program, stations, kind, threads = cell
-                answer = tools[program].ask(stations, threads, kind, MS)
-                results.setdefault(cell, []).append(answer[:2])
-            say(f"round {number + 1} of {rounds}")
+        return tool.rounds_of(list(cells(programs)), rounds, ask, say)
     finally:
-        for tool in tools.values():
-            tool.close()
-    return results
+        for one in tools.values():
+            one.close()
 
 
 def count(folder):
     """{(program, stations): (stores a million frames to lines that lookups read, to others)}"""
     results = {}
     for program in COUNTED:
-        tool = Tool(f"{folder}/{program}_counted")
+        one = tool.Tool(folder / f"{program}_counted")
         try:
             for stations in SIZES:
-                results[program, stations] = tool.ask(stations, 1, "tick", COUNT_MS)[2:]
+                results[program, stations] = one.ask(stations, 1, "tick", COUNT_MS)[2:]
         finally:
-            tool.close()
+            one.close()
     return results
 
 
@@ -96,7 +76,7 @@ def _scale(one, two):
 
 
 def _disturbed(rounds):
-    return sum(wall > 1.25 for _, wall in rounds) * 2 > len(rounds)
+    return tool.disturbed([wall for _, wall in rounds])
 
 
 def time_table(results):
@@ -116,10 +96,18 @@ def time_table(results):
         rest = f" {_numbers(two)} {_scale(one, two)}" if two else ""
         yield f"{stations:>9} {told:<20} {PROGRAMS[program]:<20} {_numbers(one)}{rest}{mark}"
     if any(_disturbed(rounds) for rounds in results.values()):
-        yield "* In most rounds its CPU was taken away for more than a fifth of the time."
+        yield tool.DISTURBED
 
 
 def count_table(counts):
     yield f"{'stations':>9} {'program':<20} {'lookup lines':>12} {'other lines':>12}"
     for (program, stations), (lookup, other) in sorted(counts.items(), key=lambda item: item[0][1]):
         yield f"{stations:>9} {PROGRAMS[program]:<20} {lookup:>12.1f} {other:>12.1f}"
+
+
+def report(folder, programs, rounds, say):
+    yield from time_table(measure(folder, programs, rounds, say))
+    yield ""
+    yield "Stores a million frames in a second's steady traffic, counted by instrumented builds: this"
+    yield "is not read from the hardware."
+    yield from count_table(count(folder))

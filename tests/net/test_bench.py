@@ -13,7 +13,7 @@ from flood import FLOOD
 
 sys.path.insert(0, str(REPOSITORY / "scripts"))
 
-from benchlib import programs  # noqa: E402
+from benchlib import programs, tool  # noqa: E402
 from benchlib.cells import Cell, Place, cells_of, places_of  # noqa: E402
 from benchlib.measure import Result, gen_argvs, packets_at  # noqa: E402
 from benchlib.report import table  # noqa: E402
@@ -144,6 +144,37 @@ def test_the_cost_of_a_policy_is_printed_against_a_bare_redirect():
     assert len(rows) == 5 * 7
     assert [row[-1] for row in rows].count("base") == 5
     assert all(int(row[-4]) > 0 for row in rows)
+
+
+def test_layouts_are_compared_with_the_one_that_we_have():
+    done = bench("layout", "--rounds=2", f"--millraced={MILLRACED}")
+    assert done.returncode == 0, done.stdout + done.stderr
+    rows = [line for line in done.stdout.splitlines() if line.startswith(("remembered", "looked at"))]
+    assert len(rows) == 3 * 2 * 5
+    compared = [row for row in rows if "all 128 apart" not in row]
+    # Two rounds are too few for any difference to be sure of.
+    assert len(compared) == 3 * 2 * 4 and all("no difference seen" in row for row in compared)
+
+
+def test_what_keeps_readers_and_a_writer_apart_is_compared():
+    done = bench("readers", "--rounds=2", f"--millraced={MILLRACED}")
+    assert done.returncode == 0, done.stdout + done.stderr
+    rows = [re.fullmatch(r"(.*\S) +([12])((?: +[\d.]+){7})(?: \*)?", line)
+            for line in done.stdout.splitlines() if not line.startswith("#")]
+    rows = [row for row in rows if row]
+    assert len(rows) == 4 * 2
+    for row in rows:
+        median, least, most, _, _, replaced, _ = map(float, row.group(3).split())
+        assert 0 < least <= median <= most and replaced >= 1
+
+
+def test_the_rank_test_tells_a_shift_from_noise():
+    assert tool.signed_rank([]) == 1.0
+    assert tool.signed_rank([1, -1] * 15) > 0.9
+    assert tool.signed_rank([-5, 6, -7, 8] * 8) > 0.1
+    # All 30 differences of one sign: (232.5 - 0.5) / sqrt(2363.75) standard deviations.
+    assert abs(tool.signed_rank(range(1, 31)) - 1.82e-6) < 1e-8
+    assert tool.signed_rank(range(1, 31)) == tool.signed_rank([-one for one in range(1, 31)])
 
 
 def test_a_figure_takes_no_list_that_it_compares():
