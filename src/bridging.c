@@ -89,6 +89,21 @@ void bridging_block(const struct forwarder *forwarder, unsigned port, bool block
 		bridging_port_left(forwarder, port);
 }
 
+bool bridging_counts(const struct fleet *fleet, const struct port *port, struct fdb_counts *counts)
+{
+	for (unsigned i = 0; i < fleet->forwards; i++) {
+		const struct forwarder *forwarder = fleet->forward[i];
+
+		for (unsigned j = 0; forwarder->bridge && j < forwarder->ports; j++) {
+			if (&forwarder->port[j] != port)
+				continue;
+			*counts = fdb_count(forwarder->bridge->fdb, j);
+			return true;
+		}
+	}
+	return false;
+}
+
 /* --- the time --- */
 
 /* A loop moves stations a million times a second: it is to be seen, and not to fill the disk. */

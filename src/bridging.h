@@ -2,7 +2,10 @@
 /* What makes a forward whose ports are those of a bridge one: the stations, and their time. Main thread. */
 #pragma once
 
+#include <stdbool.h>
+
 #include "fleet.h"
+#include "fwd/fdb.h"
 
 /* Makes the bridge of a forwarder whose plan wants one; of others nothing. Before its workers. Returns 0, or
  * -errno after a message. */
@@ -17,6 +20,10 @@ void bridging_port_left(const struct forwarder *forwarder, unsigned port);
 
 /* The port is blocked, and nothing that was learned is behind it any more; or it is not. */
 void bridging_block(const struct forwarder *forwarder, unsigned port, bool block);
+
+/* What the bridge that a port of the fleet belongs to has learned there. False, and nothing is written, if it
+ * belongs to none. */
+bool bridging_counts(const struct fleet *fleet, const struct port *port, struct fdb_counts *counts);
 
 /* For every bridge: stations that are silent for too long are forgotten, those that move are told of. Once a
  * second. */

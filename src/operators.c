@@ -8,6 +8,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "bridging.h"
 #include "ctl/report_json.h"
 #include "steering.h"
 #include "version.h"
@@ -76,6 +77,7 @@ static void describe_next(const struct port *port, void *context)
 
 	describe_port(port, report);
 	report->copies = mirrors_counts(operators->mirrors, port, &report->copy);
+	report->bridged = bridging_counts(operators->fleet, port, &report->fdb);
 }
 
 static const struct report *collect(void *context)

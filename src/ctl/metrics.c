@@ -397,6 +397,88 @@ static void print_copies(FILE *out, const struct report *report)
 	}
 }
 
+/* --- what bridges have learned --- */
+
+static uint64_t stations_of(const struct fdb_counts *counts)
+{
+	return counts->stations;
+}
+
+static uint64_t fixed_of(const struct fdb_counts *counts)
+{
+	return counts->fixed;
+}
+
+static uint64_t expired_of(const struct fdb_counts *counts)
+{
+	return counts->expired;
+}
+
+static uint64_t removed_of(const struct fdb_counts *counts)
+{
+	return counts->removed;
+}
+
+static const struct {
+	struct family family;
+	uint64_t (*value)(const struct fdb_counts *counts);
+} fdb_families[] = {
+	{ { "millrace_bridge_stations", "", "Stations learned, and known now.", true },
+	  stations_of },
+	{ { "millrace_bridge_static_entries", "", "Static entries that name the port.", true },
+	  fixed_of },
+	{ { "millrace_bridge_expired_stations", "", "Forgotten: silent for the ageing time.",
+	    false },
+	  expired_of },
+	{ { "millrace_bridge_removed_stations", "", "Forgotten: the port went, or an operator's.",
+	    false },
+	  removed_of },
+};
+
+static void print_fdb_name(FILE *out, const struct family *family, const struct report_port *port)
+{
+	print_name(out, family);
+	fputc('{', out);
+	print_label(out, "port", port->port);
+	fputc(',', out);
+	print_label(out, "device", port->device);
+}
+
+static void print_learned(FILE *out, const struct report *report)
+{
+	static const struct family family = { "millrace_bridge_learned_frames", "",
+					      "Sources of frames, by what was learned.", false };
+
+	print_family(out, &family);
+	for (unsigned i = 0; i < report->ports; i++) {
+		const struct report_port *port = &report->port[i];
+
+		/* The first and the last of them are not counted. */
+		for (int j = FDB_REFRESHED; port->bridged && j < FDB_INVALID; j++) {
+			print_fdb_name(out, &family, port);
+			fputc(',', out);
+			print_label(out, "result", fdb_learned_name((enum fdb_learned)j));
+			fprintf(out, "} %" PRIu64 "\n", port->fdb.events[j]);
+		}
+	}
+}
+
+static void print_fdb(FILE *out, const struct report *report)
+{
+	for (size_t i = 0; i < sizeof(fdb_families) / sizeof(fdb_families[0]); i++) {
+		print_family(out, &fdb_families[i].family);
+		for (unsigned j = 0; j < report->ports; j++) {
+			const struct report_port *port = &report->port[j];
+
+			if (!port->bridged)
+				continue;
+			print_fdb_name(out, &fdb_families[i].family, port);
+			fprintf(out, "} %" PRIu64 "\n", fdb_families[i].value(&port->fdb));
+		}
+	}
+	print_learned(out, report);
+}
+
 static void print_ports(FILE *out, const struct report *report)
 {
 	for (size_t i = 0; i < sizeof(port_families) / sizeof(port_families[0]); i++) {
@@ -476,6 +558,7 @@ char *metrics_text(const struct control_facts *facts, const struct report *repor
 	print_ports(out, report);
 	print_states(out, report);
 	print_copies(out, report);
+	print_fdb(out, report);
 	print_programs(out, report);
 	for (size_t i = 0; i < sizeof(socket_families) / sizeof(socket_families[0]); i++)
 		print_socket_family(out, &socket_families[i], report);

@@ -6,6 +6,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#include "fwd/fdb.h"
 #include "fwd/mode.h"
 #include "fwd/stats.h"
 #include "xdp/port_state.h"
@@ -74,6 +75,8 @@ struct report_port {
 	const uint8_t *prog_tag;   /* PROG_TAG_BYTES */
 	bool copies;		   /* there may be such frames; */
 	struct report_copies copy; /* of them */
+	bool bridged;		   /* it is one of a bridge, */
+	struct fdb_counts fdb;	   /* which has learned this there */
 };
 
 /* How a worker waits. */

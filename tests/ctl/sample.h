@@ -101,6 +101,12 @@ static inline void sample_init(struct sample *sample)
 			.prog_tag = tag,
 			.copies = !i,
 			.copy = { 31, 32, 33 },
+			.bridged = !i,
+			.fdb = { .stations = 41,
+				 .fixed = 42,
+				 .events = { [FDB_NEW] = 43, [FDB_MOVED] = 44, [FDB_FULL] = 45 },
+				 .expired = 46,
+				 .removed = 47 },
 		};
 	}
 	sample->report = (struct report){ .elapsed_ns = 2500000000ULL,

@@ -153,6 +153,31 @@ static void ports_programs_and_workers_are_there(void **state)
 	free(text);
 }
 
+/* Of the one port that is a bridge's. */
+static void what_bridges_learned_is_there(void **state)
+{
+	static const char *const lines[] = {
+		"\nmillrace_bridge_stations{port=\"wan\",device=\"d0\"} 41\n",
+		"\nmillrace_bridge_static_entries{port=\"wan\",device=\"d0\"} 42\n",
+		"\nmillrace_bridge_learned_frames_total{port=\"wan\",device=\"d0\",result=\"new\"} 43\n",
+		"\nmillrace_bridge_learned_frames_total{port=\"wan\",device=\"d0\",result=\"moved\"} 44\n",
+		"\nmillrace_bridge_learned_frames_total{port=\"wan\",device=\"d0\",result=\"full\"} 45\n",
+		"\nmillrace_bridge_expired_stations_total{port=\"wan\",device=\"d0\"} 46\n",
+		"\nmillrace_bridge_removed_stations_total{port=\"wan\",device=\"d0\"} 47\n",
+	};
+	struct sample sample;
+	char *text;
+
+	(void)state;
+	sample_init(&sample);
+	text = text_of(&sample);
+	for (size_t i = 0; i < ARRAY_SIZE(lines); i++)
+		assert_has(text, lines[i]);
+	assert_null(strstr(text, "millrace_bridge_stations{port=\"lan\""));
+	assert_null(strstr(text, "result=\"unchanged\""));
+	free(text);
+}
+
 static void labels_are_escaped(void **state)
 {
 	struct sample sample;
@@ -194,6 +219,7 @@ int main(void)
 		cmocka_unit_test(a_family_is_counted_of_every_socket),
 		cmocka_unit_test(every_count_of_a_socket_is_there),
 		cmocka_unit_test(ports_programs_and_workers_are_there),
+		cmocka_unit_test(what_bridges_learned_is_there),
 		cmocka_unit_test(labels_are_escaped),
 		cmocka_unit_test(every_family_is_there_once),
 	};
