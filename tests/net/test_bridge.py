@@ -119,6 +119,10 @@ def test_four_stations_are_one_network(star, millraced, file, closing, tap, atta
         a.send(to_b)
         assert home.receive(2 * SLOWNESS)[0] == to_b
     assert [one.drain() for one in (b, *rest)] == [[]] * 4
+    metrics = file.ask("metrics")["text"]
+    for name, moves in zip(names, (0, 1, 1, 1)):
+        assert re.search(rf'learned_frames_total{{port="{name}",.*result="moved"}} {moves}\n', metrics)
+        assert re.search(rf'bridge_stations{{port="{name}",.*}} [1-9]', metrics), metrics
     final = daemon.stop()
     assert balanced(final) and no_drops_but(final), final
 
