@@ -4,6 +4,7 @@ import os
 import shutil
 import signal
 import sys
+import zlib
 
 sys.dont_write_bytecode = True
 
@@ -28,9 +29,44 @@ char _license[] __attribute__((section("license"), used)) = "GPL";
 
 def pytest_addoption(parser):
     parser.addoption("--full", action="store_true", help="also run the long tests")
+    parser.addoption("--one-wait", action="store_true",
+                     help="where a test stands once a wait and otherwise alike, run one of the two")
+
+
+def other_wait(items):
+    """The tests that are left out by --one-wait.
+
+    Every other parameter keeps all its values. Which wait a test keeps goes like the colours of a
+    chessboard: from each value of a parameter to its next it changes, and from one test's name to
+    another's it begins with either, so each pair of values still meets, in a test or in its file.
+    """
+    alike, values = {}, {}
+    for item in items:
+        params = dict(item.callspec.params) if hasattr(item, "callspec") else {}
+        waits = [params.pop(name) for name in ("waiting", "wait")
+                 if params.get(name) in ("spin", "poll")]
+        if not waits:
+            continue
+        test = item.fspath, item.originalname
+        rest = []
+        for name, value in sorted(params.items()):
+            known = values.setdefault((test, name), [])
+            if repr(value) not in known:
+                known.append(repr(value))
+            rest.append(known.index(repr(value)))
+        alike.setdefault((test, tuple(rest)), {})[waits[0]] = item
+    spare = set()
+    for ((_, name), rest), by_wait in alike.items():
+        if len(by_wait) == 2:
+            spare.add(by_wait[("spin", "poll")[(zlib.crc32(name.encode()) + sum(rest)) % 2]])
+    return spare
 
 
 def pytest_collection_modifyitems(config, items):
+    if config.getoption("--one-wait"):
+        spare = other_wait(items)
+        config.hook.pytest_deselected(items=list(spare))
+        items[:] = [item for item in items if item not in spare]
     if config.getoption("--full"):
         return
     for item in items:
