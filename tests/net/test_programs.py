@@ -82,7 +82,8 @@ def test_ip_link_cannot_take_ours_off(rig1, tap, millraced, attach, foreign_obje
     """While our link lives: neither off nor another program, in any mode."""
     rig = rig1()
     wire = tap(rig.gen, "g0")
-    daemon = millraced(rig.dut, "-l", "-i", "d0", attach=attach)
+    daemon = millraced(rig.dut, "-l", "-i", "d0",
+                       attach=attach, waiting="poll")
     ours = rig.dut.attached()
     for word in ("xdp", "xdpdrv", "xdpgeneric"):
         for what in (["off"], ["obj", str(foreign_object), "sec", "xdp"]):
@@ -103,7 +104,8 @@ def test_detached_link_is_noticed_and_attached_again(rig1, tap, millraced, strea
     """Under traffic; nothing is counted anew, and every frame is accounted for."""
     rig = rig1()
     wire = tap(rig.gen, "g0")
-    daemon = millraced(rig.dut, "-l", "-i", "d0", f"--control-socket={sock}", attach=attach)
+    daemon = millraced(rig.dut, "-l", "-i", "d0", f"--control-socket={sock}",
+                       attach=attach, waiting="poll")
     ours = rig.dut.attached()["d0"]
     assert port_of(sock)["state"] == "up"
     forwards(wire, 0, 500)
@@ -134,7 +136,7 @@ def test_detached_link_is_noticed_and_attached_again(rig1, tap, millraced, strea
 def test_detached_again_and_again_is_answered_less_often(rig1, tap, millraced):
     rig = rig1()
     wire = tap(rig.gen, "g0")
-    daemon = millraced(rig.dut, "-l", "-i", "d0")
+    daemon = millraced(rig.dut, "-l", "-i", "d0", waiting="poll")
     for count, limit in ((1, 2), (2, 3.5)):  # at once; after one second
         detach(rig.dut, "d0")
         wait_until(lambda n=count: len(said(daemon, "program lost")) == n and
@@ -151,7 +153,8 @@ def test_program_in_the_place_of_ours_is_left_alone(rig1, tap, millraced, sock, 
     """Said once, with who it is and what to type; ours is back when that was done."""
     rig = rig1()
     wire = tap(rig.gen, "g0")
-    daemon = millraced(rig.dut, "-l", "-i", "d0", f"--control-socket={sock}", attach=attach)
+    daemon = millraced(rig.dut, "-l", "-i", "d0", f"--control-socket={sock}",
+                       attach=attach, waiting="poll")
     foreign = detach_and_put(daemon, rig.dut, "d0", foreign_object, attach)
     wait_until(lambda: said(daemon, "d0: program lost"), NOTICED_S, f"notice of {daemon}")
     line = said(daemon, "d0: program lost")[0]
@@ -174,7 +177,8 @@ def test_program_in_the_place_of_ours_is_left_alone(rig1, tap, millraced, sock, 
 def test_program_in_the_place_of_ours_goes_with_replace(rig1, tap, millraced, attach, foreign_object):
     rig = rig1()
     wire = tap(rig.gen, "g0")
-    daemon = millraced(rig.dut, "-l", "-i", "d0", "--replace", attach=attach)
+    daemon = millraced(rig.dut, "-l", "-i", "d0", "--replace",
+                       attach=attach, waiting="poll")
     ours = rig.dut.attached()
     detach_and_put(daemon, rig.dut, "d0", foreign_object, attach)
     wait_until(lambda: said(daemon, "program lost"), NOTICED_S, f"notice of {daemon}")
@@ -189,7 +193,8 @@ def test_program_put_into_our_link_is_noticed(rig1, tap, millraced, attach, repl
     """BPF_LINK_UPDATE by whoever is root: the link lives, and runs another program."""
     rig = rig1()
     wire = tap(rig.gen, "g0")
-    daemon = millraced(rig.dut, "-l", "-i", "d0", *["--replace"] * replace, attach=attach)
+    daemon = millraced(rig.dut, "-l", "-i", "d0", *["--replace"] * replace,
+                       attach=attach, waiting="poll")
     ours = rig.dut.attached()
     link = link_of(rig.dut, "d0")
     fd = bpf(BPF_LINK_GET_FD_BY_ID, struct.pack("<II", link, 0))
@@ -213,7 +218,8 @@ def test_program_put_into_our_link_is_noticed(rig1, tap, millraced, attach, repl
 def test_exit_where_asked_for(rig1, millraced, attach, foreign_object):
     """The host has its frames, the other program stays."""
     rig = rig1()
-    daemon = millraced(rig.dut, "-l", "-i", "d0", "--on-program-lost=exit", attach=attach)
+    daemon = millraced(rig.dut, "-l", "-i", "d0", "--on-program-lost=exit",
+                       attach=attach, waiting="poll")
     foreign = detach_and_put(daemon, rig.dut, "d0", foreign_object, attach)
     daemon.ended(NOTICED_S + END_LIMIT, code=1)
     assert len(said(daemon, "error: d0: program lost")) == 1, daemon.stderr
@@ -246,7 +252,8 @@ def test_slot_that_somebody_empties_or_takes(rig2, tap, millraced, closing, sock
     rig = rig2()
     rig.join(rig.gen, "g2", "d2")
     near, far = tap(rig.gen, "g0"), tap(rig.sink, "s0")
-    daemon = millraced(rig.dut, "-l", "-i", "d0", "-i", "d1", f"--control-socket={sock}", attach=attach)
+    daemon = millraced(rig.dut, "-l", "-i", "d0", "-i", "d1", f"--control-socket={sock}",
+                       attach=attach, waiting="poll")
     sent = [frames.numbered(n) for n in range(50)]
     exchange(near, far, sent, sent)
     with Xskmap(xsks_map(rig.dut.attached()["d0"])) as slots:
