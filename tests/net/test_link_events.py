@@ -61,8 +61,11 @@ def port_of(file, name):
 
 def becomes(file, name, state, timeout=5):
     """Wait for the state of a port; the seconds it took."""
-    return wait_until(lambda: port_of(file, name)["state"] == state, timeout * SLOWNESS,
-                      f"{name} {state}")
+    try:
+        return wait_until(lambda: port_of(file, name)["state"] == state, timeout * SLOWNESS,
+                          f"{name} {state}")
+    except AssertionError as error:
+        raise AssertionError(f"{error}, but: {port_of(file, name)}") from None
 
 
 def works(rig, tap, count=100):
@@ -688,7 +691,8 @@ class Walk:
         self.tap, self.stream, self.random = tap, stream, random
         self.other, self.sections = other, sections  # a namespace to move to; what is configured
         self.names = {"d0": "wan", "d1": "lan", "d2": "dmz"}
-        self.loads, self.took, self.done = {}, [], []
+        self.loads, self.took = {}, []
+        self.begun, self.done = time.monotonic(), []  # what happened, as "at SECONDS: EVENT DEVICE"
         self.up = dict.fromkeys(self.names, True)
         self.far_up = dict.fromkeys(self.names, True)
         for device in self.names:
@@ -715,8 +719,20 @@ class Walk:
         try:
             self.took.append(wait_until(serves, 10 * SLOWNESS, f"{name} served"))
         except AssertionError as error:
-            raise AssertionError(f"{error}, after {self.done[-5:]}: {port_of(self.file, name)}\n"
-                                 f"{self.daemon}") from None
+            raise AssertionError(f"{error}, but: {port_of(self.file, name)}") from None
+
+    def note(self, *words):
+        self.done.append(f"at {time.monotonic() - self.begun:.3f}: {' '.join(map(str, words))}")
+
+    @contextlib.contextmanager
+    def explained(self):
+        """What goes wrong within the block is told with all that happened, and what the daemon said."""
+        try:
+            yield
+        except AssertionError as error:
+            events = "\n".join(self.done)
+            log = "\n".join(f"at {when - self.begun:.3f}: {text}" for when, text in self.daemon.err)
+            raise AssertionError(f"{error}\nevents:\n{events}\nlog:\n{log}\n{self.daemon}") from None
 
     def recreate(self, device):
         self.quiet(device)
@@ -781,20 +797,22 @@ class Walk:
                                     self.carrier, self.carrier, self.rename, self.mtu, self.channels,
                                     self.mac, self.reload])
         device = self.random.choice(list(self.names))
-        self.done.append(f"{event.__name__} {device}")
+        self.note(event.__name__, device)
         event(device)
-        assert self.daemon.running, f"after {self.done[-5:]}: {self.daemon}"
+        assert self.daemon.running, "it ended"
         time.sleep(self.random.choice([0, 0, 0.01, 0.05, 0.1]))
 
     def settle(self):
         """All as at the start."""
         self.rig.queues = self.rig.peer_queues = 1
         for device in self.names:
+            self.note("settle", device)
             self.quiet(device)
             delete(self.rig, device)
             create(self.rig, device)
             self.up[device] = self.far_up[device] = True
             self.usable(device)
+        self.note("settle, reload")
         self.file.write(*self.sections())
         status, _, err = self.file.reload()
         assert (status, err) == (0, []), err
@@ -830,23 +848,26 @@ def test_random_walk(start, file, rig, tap, stream, closing, attach, events):
     daemon = start(*sections())
     walk = Walk(rig, file, daemon, tap, stream, random.Random(seed), closing(Namespace("other")),
                 sections)
-    walk.settle()
+    with walk.explained():
+        walk.settle()
     time.sleep(0.1)  # clients of the control socket leave
     before, memory = held(daemon), rss_kib(daemon.pid)
     for device in walk.names:
         walk.load(device)
-    for _ in range(events):
-        walk.step()
-    walk.settle()
+    with walk.explained():
+        for _ in range(events):
+            walk.step()
+        walk.settle()
     time.sleep(0.1)
     assert held(daemon) == before, "something was left open"
     grown = rss_kib(daemon.pid) - memory
     works(rig, tap)
     record = daemon.quiet_record()
-    check_fates(record)
-    for one in ("d0", "d1", "d2"):
-        assert program(record, one)["unexplained"] == 0
-    check_fates(daemon.stop())
+    with walk.explained():
+        check_fates(record)
+        for one in ("d0", "d1", "d2"):
+            assert program(record, one)["unexplained"] == 0, program(record, one)
+        check_fates(daemon.stop())
     took = sorted(walk.took)
     print(f"{events} events, {len(took)} recoveries: median {took[len(took) // 2] * 1000:.0f} ms, "
           f"worst {took[-1] * 1000:.0f} ms; grown by {grown} KiB")
