@@ -131,6 +131,7 @@ struct serving {
 	const struct opener_fds *given;
 	char ifname[NETDEV_NAME_SIZE]; /* the kernel's, or as the client has it */
 	struct allowed allowed;	       /* of acts that are about a device */
+	bool refused;		       /* it is not in the configuration, or no request of ours */
 	struct opener_answer answer;
 	struct opener_fds fds; /* to be sent with it */
 };
@@ -257,6 +258,13 @@ static void match_known(struct helper *helper, int ifindex, struct match *match)
 	memcpy(known->device, match->as, sizeof(known->device));
 }
 
+/* After a message. */
+static int refuse(struct serving *serving, int err)
+{
+	serving->refused = true;
+	return err;
+}
+
 /* Whether the configuration names the device, by what the kernel says and not the client, and with what. */
 static int check_device(struct serving *serving)
 {
@@ -287,20 +295,20 @@ static int check_device(struct serving *serving)
 		return 0;
 	log_error("%s: is not in the configuration, so it is not touched; name it there first",
 		  serving->ifname);
-	return -EACCES;
+	return refuse(serving, -EACCES);
 }
 
 /* Returns 0, or -EACCES after a message that names what the configuration does not have. */
-static int check_allowed(const struct serving *serving, bool allowed, const char *what)
+static int check_allowed(struct serving *serving, bool allowed, const char *what)
 {
 	if (allowed)
 		return 0;
 	log_error("%s: the configuration does not have %s, so it is not done; say it there first",
 		  serving->ifname, what);
-	return -EACCES;
+	return refuse(serving, -EACCES);
 }
 
-static int check_queue(const struct serving *serving, uint32_t queue)
+static int check_queue(struct serving *serving, uint32_t queue)
 {
 	const struct allowed *allowed = &serving->allowed;
 	char what[32];
@@ -471,6 +479,18 @@ static int begin(struct helper *helper)
 	return err;
 }
 
+/* --- what it says --- */
+
+/* What an act says is the client's to say. */
+static bool pass_on(enum log_level level, const char *text, void *context)
+{
+	const struct helper *helper = context;
+	struct opener_answer answer = { .kind = OPENER_LOG, .result = (int)level };
+
+	snprintf(answer.text, sizeof(answer.text), "%s", text);
+	return !opener_send(helper->fd, &answer, sizeof(answer), NULL);
+}
+
 /* --- programs in dispatchers --- */
 
 static void remove_dispatched(struct helper *helper, unsigned index)
@@ -530,8 +550,6 @@ static void leave_for_good(struct helper *helper)
 			dispatcher_forget(one->ifindex, one->prog_id);
 	}
 }
-
-static bool pass_on(enum log_level level, const char *text, void *context);
 
 /* Takes out the programs that nobody holds any more. What is to be said of it goes to standard error: the client
  * has asked for nothing, and would take it for our end. */
@@ -598,18 +616,17 @@ static int serve_memlock(struct serving *serving)
 }
 
 /* No pin but one of the configuration: whoever has the map can send its frames elsewhere. */
-static int serve_external(const struct serving *serving, struct prog *prog,
-			  const struct prog_opts *opts)
+static int serve_external(struct serving *serving, struct prog *prog, const struct prog_opts *opts)
 {
 	if (serving->allowed.xskmap)
 		return external_open(prog, opts);
 	log_error("%s: xskmap %s: is not in the configuration, so it is not opened; name it there "
 		  "first",
 		  serving->ifname, opts->xskmap);
-	return -EACCES;
+	return refuse(serving, -EACCES);
 }
 
-static int check_attach(const struct serving *serving, const struct prog_opts *opts)
+static int check_attach(struct serving *serving, const struct prog_opts *opts)
 {
 	int err = 0;
 
@@ -672,7 +689,7 @@ static int serve_attach(struct serving *serving)
 	if (request->attach.mode > PROG_ATTACH_SKB || !opts.queues || opts.queues > QUEUES_MAX ||
 	    (opts.dispatcher && xskmap[0]) ||
 	    (serving->given->count && (serving->given->count != PROG_MAPS || !opts.dispatcher)))
-		return -EPROTO;
+		return refuse(serving, -EPROTO);
 	opts.xskmap = xskmap[0] ? xskmap : NULL;
 	err = check_attach(serving, &opts);
 	if (err)
@@ -782,7 +799,7 @@ static int serve_bind(struct serving *serving)
 	int err = check_queue(serving, opts.queue);
 
 	for (unsigned i = 0; !err && i < given->count; i++)
-		err = is_xsk(given->fd[i]) ? 0 : -EPROTO;
+		err = is_xsk(given->fd[i]) ? 0 : refuse(serving, -EPROTO);
 	return err ? err : xsk_bind(given->fd[0], &opts);
 }
 
@@ -793,7 +810,7 @@ static int serve_busy_poll(struct serving *serving)
 
 	/* No socket but of this kind. */
 	if (!is_xsk(serving->given->fd[0]) || request->socket.budget > INT_MAX)
-		return -EPROTO;
+		return refuse(serving, -EPROTO);
 	err = check_queue(serving, request->socket.queue);
 	if (!err)
 		err = check_allowed(serving, serving->allowed.busy_poll, "wait = busy-poll");
@@ -811,7 +828,7 @@ static int serve_realtime(struct serving *serving)
 		log_error("-W FIFO -U %u: the configuration has no priority so high, so it is not "
 			  "given; say it there first",
 			  priority);
-		return -EACCES;
+		return refuse(serving, -EACCES);
 	}
 	/* No thread but of the client. */
 	if (syscall(SYS_tgkill, serving->helper->client, tid, 0))
@@ -941,13 +958,13 @@ static int serve_host_port(struct serving *serving)
 	/* Both ends' names must be some. */
 	if (!serving->ifname[0] ||
 	    strlen(serving->ifname) + sizeof(HOST_PORT_NEAR) > NETDEV_NAME_SIZE)
-		return -EPROTO;
+		return refuse(serving, -EPROTO);
 	host_port_near(serving->ifname, near);
 	if (!is_permitted(&serving->helper->permits, near)) {
 		log_error("host-port %s: is not in the configuration, so it is not made; name it "
 			  "there first",
 			  serving->ifname);
-		return -EACCES;
+		return refuse(serving, -EACCES);
 	}
 	port = host_port_of(serving->helper, serving->ifname);
 	if (port && host_port_stands(serving->ifname)) {
@@ -1018,24 +1035,29 @@ static int serve(struct serving *serving)
 
 	if (op >= OPENER_OPS || serving->given->count < acts[op].fds_min ||
 	    serving->given->count > acts[op].fds_max)
-		return -EPROTO;
+		return refuse(serving, -EPROTO);
 	err = acts[op].device ? check_device(serving) : 0;
 	if (!err)
 		err = acts[op].serve(serving);
 	return err == -EPIPE ? -EIO : err; /* that one means that we are gone */
 }
 
-/* --- the loop --- */
-
-/* What an act says is the client's to say. */
-static bool pass_on(enum log_level level, const char *text, void *context)
+/* Not by the client, which may have been taken over, and tells nobody then. */
+static void tell_refusal(const struct serving *serving)
 {
-	const struct helper *helper = context;
-	struct opener_answer answer = { .kind = OPENER_LOG, .result = (int)level };
+	struct helper *helper = serving->helper;
 
-	snprintf(answer.text, sizeof(answer.text), "%s", text);
-	return !opener_send(helper->fd, &answer, sizeof(answer), NULL);
+	log_capture(NULL, NULL);
+	log_error("the helper process, pid %d, has refused what pid %d asked of it (request %u, "
+		  "device %d): " ERR_FORMAT
+		  "; unless the configuration has just changed, it may have been taken over: end "
+		  "it, and find out by whom",
+		  (int)getpid(), (int)helper->client, serving->request->op,
+		  serving->request->ifindex, ERR_ARGS(serving->answer.result));
+	log_capture(pass_on, helper);
 }
+
+/* --- the loop --- */
 
 /* A signal to end cuts one act short. We end when our client does. */
 static void forget_signals(void)
@@ -1076,7 +1098,7 @@ static void wait_request(struct helper *helper)
 /* Serves one request. False: there is nobody to serve any more. */
 static bool serve_next(struct helper *helper)
 {
-	struct opener_request request;
+	struct opener_request request = { 0 };
 	struct opener_fds given;
 	struct serving serving = { .helper = helper, .request = &request, .given = &given };
 	int err = opener_receive(helper->fd, &request, sizeof(request), &given);
@@ -1086,12 +1108,15 @@ static bool serve_next(struct helper *helper)
 			log_error("no room in the helper process for what it is given: " ERR_FORMAT,
 				  ERR_ARGS(err));
 		serving.answer.result = err;
+		serving.refused = err == -EBADMSG;
 	} else if (err) {
 		return false;
 	} else {
 		name_device(&serving);
 		serving.answer.result = serve(&serving);
 	}
+	if (serving.refused)
+		tell_refusal(&serving);
 	forget_signals();
 	err = opener_send(helper->fd, &serving.answer, sizeof(serving.answer), &serving.fds);
 	/* What they hold, a program or a promiscuous mode, is the client's to end from now on. */

@@ -1,5 +1,6 @@
 """What the daemon needs to start, and what both processes keep afterwards (RIG-1, RIG-2)."""
 
+import errno
 import os
 import pathlib
 import re
@@ -10,6 +11,7 @@ import frames
 import pytest
 from appliance import File, forward, port
 from daemon import total
+from flood import FLOOD
 from test_opener import helper_of
 from wire import exchange
 
@@ -112,6 +114,61 @@ def test_what_is_left_of_both_processes_in_a_daemon(rig2, tap, millraced, theirs
     assert open_files(helper) == {"socket:"}
     daemon.stop()
     assert list(theirs.sock.parent.iterdir()) == [theirs.path], "its folder was theirs"
+
+
+# What the intruder asks for -> what the helper answers, and what it says of it.
+NOT_OURS = "d2: is not in the configuration, so it is not touched"
+INTRUDER = {
+    **dict.fromkeys(("other-socket", "other-program", "other-promiscuous", "other-offload", "other-peer",
+                     "other-bind"), (errno.EACCES, NOT_OURS)),
+    "other-host-port": (errno.EACCES, "host-port evil: is not in the configuration"),
+    **dict.fromkeys(("queue-socket", "queue-bind"),
+                    (errno.EACCES, "d0: the configuration does not have queue 1")),
+    "map": (errno.EACCES, "d0: xskmap /sys/fs/bpf/others: is not in the configuration"),
+    "map-outside": (errno.EACCES, "d0: xskmap /etc/passwd: is not in the configuration"),
+    "replace": (errno.EACCES, "d0: the configuration does not have replace = yes"),
+    "dispatcher": (errno.EACCES, "d0: the configuration does not have attach-method = dispatcher"),
+    "offload": (errno.EACCES, "d0: the configuration does not have vlan-offload = off"),
+    "busy-poll": (errno.EACCES, "d0: the configuration does not have wait = busy-poll"),
+    "realtime": (errno.EACCES, "-W FIFO -U 99: the configuration has no priority so high"),
+    **dict.fromkeys(("no-such-request", "fd-too-many", "bind-a-file", "no-such-mode"), (errno.EPROTO, "")),
+    "one-byte": (errno.EBADMSG, ""),
+}
+
+
+def test_process_of_frames_that_is_taken_over_gets_no_more_than_it_had(rig2, tap, millraced, theirs):
+    """Another process speaks for it, over its own socket, to its own helper, which runs: each request is
+    refused, and the helper itself tells of it."""
+    rig = rig2()
+    near, far = tap(rig.gen, "g0"), tap(rig.sink, "s0")
+    rig.join(rig.sink, "s2", "d2")
+    theirs.write(*(port(name, name, queues=0, vlan_offload="keep") for name in rig.ports),
+                 forward("main", "patch", "d0, d1", ring_size=64, frames_per_queue=512))
+    daemon = millraced(rig.dut, "--config", theirs.path, "--user=nobody")
+    helper, attached = helper_of(daemon), rig.dut.attached()
+    sent = [frames.numbered(n) for n in range(100)]
+    exchange(near, far, sent, sent)
+
+    said = rig.dut.run(FLOOD.with_name("intruder"), daemon.pid, "d0", "d2")
+    got = {}
+    for line in said.splitlines():
+        name, result, fds, text = re.fullmatch(r"(\S+): (-?\d+), (\d+) fds: (.*)", line).groups()
+        got[name] = (-int(result), fds, text)
+    assert set(got) == set(INTRUDER), said
+    for name, (result, text) in INTRUDER.items():
+        assert got[name][:2] == (result, "0") and got[name][2].startswith(text), f"{name}: {got[name]}"
+    told = re.findall(rf"error: the helper process, pid {helper}, has refused what pid {daemon.pid} asked",
+                      daemon.stderr)
+    assert len(told) == len(INTRUDER), daemon.stderr
+
+    # Nothing has come of it, and frames go on; so does the daemon with its helper.
+    assert rig.dut.attached() == attached
+    assert rig.dut.promiscuity("d2") == 0 and "evil" not in rig.dut.links()
+    exchange(near, far, sent, sent)
+    theirs.reload()
+    assert helper_of(daemon) == helper
+    exchange(far, near, sent, sent)
+    daemon.stop()
 
 
 def test_from_flags_the_helper_can_tell_whose_program_is_in_the_way(rig1, millraced):
