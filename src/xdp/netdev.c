@@ -508,12 +508,18 @@ int netdev_watch_read(int fd, netdev_event_fn *tell, void *context)
 {
 	struct event_callback callback = { tell, context };
 	char buffer[NETLINK_ANSWER_BYTES] __attribute__((aligned(8)));
+	int lost = 0;
 
 	for (;;) {
 		ssize_t len = recv(fd, buffer, sizeof(buffer), MSG_DONTWAIT);
 
+		/* What is still queued is older than what was lost, and is to be told before the caller looks. */
+		if (len < 0 && errno == ENOBUFS) {
+			lost = -ENOBUFS;
+			continue;
+		}
 		if (len < 0)
-			return errno == EAGAIN || errno == EINTR ? 0 : -errno;
+			return errno == EAGAIN || errno == EINTR ? lost : -errno;
 		if (mnl_cb_run(buffer, (size_t)len, 0, 0, watch_message, &callback) < 0)
 			return -errno;
 	}

@@ -11,6 +11,7 @@ import os
 import pathlib
 import random
 import re
+import subprocess
 import time
 
 import frames
@@ -677,6 +678,20 @@ def test_a_port_beside_one_that_is_gone_comes_and_goes(start, file, rig, tap, at
     wire.send_all([frames.numbered(n) for n in range(100)])
     record = daemon.quiet_record()
     assert total(record, "rx_packets", "d1") == 100, record
+    daemon.stop()
+
+
+def test_an_up_that_was_lost_among_many_events_is_seen(start, file, rig):
+    """Else the port stayed down for good: what was still queued is older than what was lost."""
+    daemon = start(*patch("native", wait="poll"), *side("native", wait="poll"))
+    with stopped(daemon.pid):
+        rig.dut.link_down("d1")
+        lines = "\n".join(f"link set d1 mtu {1400 + n % 2}" for n in range(1500))
+        subprocess.run(["ip", "-n", rig.dut.name, "-batch", "-"], input=lines, text=True, check=True)
+        rig.dut.link_up("d1")
+    time.sleep(4)
+    now = port_of(file, "lan")
+    assert now["state"] == "up", now
     daemon.stop()
 
 
