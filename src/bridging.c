@@ -35,6 +35,7 @@ static struct bridge_opts opts_of(const struct forwarder *forwarder)
 			.storm_limit = { [STORM_BROADCAST] = port->storm_broadcast,
 					 [STORM_MULTICAST] = port->storm_multicast,
 					 [STORM_UNKNOWN] = port->storm_unknown },
+			.vlan = port->vlan.kind == VLAN_MODE_TRANSPARENT ? NULL : &port->vlan,
 		};
 	}
 	return opts;

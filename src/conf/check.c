@@ -218,6 +218,10 @@ static void check_host_port(struct option_check *check, const struct conf_forwar
 	if (conf->keep_host_port && !conf->host_port[0])
 		complain(check, "keep-host-port", "%s: there is none to keep without %s",
 			 WORD(check, "keep-host-port", "yes"), "host-port");
+	if (conf->host_vlan.kind != VLAN_MODE_TRANSPARENT && !conf->host_port[0])
+		complain(check, "host-vlan-mode",
+			 "host-vlan-mode: is about the port of %s, which is not there",
+			 "host-port");
 }
 
 static void check_tx(struct option_check *check, const struct conf_forward *conf)
@@ -329,6 +333,13 @@ void option_check_port(struct option_check *check, const struct conf_port *port)
 		complain(check, "xskmap", "%s: only a program of yours has one; add %s",
 			 WORD(check, "xskmap", port->xskmap),
 			 WORD(check, "attach-method", "external"));
+	/* Untagged by the card they would be in the VLAN of frames without a tag. */
+	if (port->keep_vlan_offload && port->vlan.kind != VLAN_MODE_TRANSPARENT)
+		complain(
+			check, "vlan-offload",
+			"%s: the card would take the tags out of frames, which vlan-mode needs to tell their "
+			"VLAN; leave it out, or the vlan-mode",
+			WORD(check, "vlan-offload", "keep"));
 	if (port->attach == CONF_ATTACH_SKB && port->zero_copy == CONF_ZERO_COPY_REQUIRE)
 		complain(check, "zero-copy", "%s and %s exclude each other: skb mode always copies",
 			 WORD(check, "attach", "skb"), WORD(check, "zero-copy", "require"));

@@ -10,6 +10,7 @@
 #include "base/mac.h"
 #include "base/number.h"
 #include "conf/pass.h"
+#include "conf/vlan_mode.h"
 
 /* Ports of one forward. A bridge of 16 is the largest the design foresees. */
 #define CONF_PORTS_MAX 16
@@ -141,9 +142,10 @@ struct conf_port {
 	bool wait_for_device;		 /* it may be absent at the start */
 	bool mtu_stops; /* the port is not served while the MTU is above what frames take */
 	bool host; /* the near end of its forward's host port, which no section of the file is about */
-	bool hairpin;	      /* of a bridge: what it receives may leave by it */
-	bool isolated;	      /* of a bridge: sends nothing to others that are */
-	unsigned learn_limit; /* of a bridge: stations that may be learned there; 0: any number */
+	bool hairpin;	       /* of a bridge: what it receives may leave by it */
+	bool isolated;	       /* of a bridge: sends nothing to others that are */
+	unsigned learn_limit;  /* of a bridge: stations that may be learned there; 0: any number */
+	struct vlan_mode vlan; /* of a bridge: what is done with tags */
 	/* Of a bridge: frames a second that may come in there for all other ports; 0: any number. */
 	unsigned storm_broadcast, storm_multicast, storm_unknown;
 	unsigned line; /* of the file that it begins at; 0: from flags */
@@ -173,6 +175,7 @@ struct conf_forward {
 	/* A port that is the host's: the far end of a pair, whose near end is the last of the ports above. */
 	char host_port[CONF_HOST_NAME_MAX + 1]; /* "": none */
 	bool keep_host_port;			/* it outlives us */
+	struct vlan_mode host_vlan;		/* of a bridge: what is done with tags there */
 	/* Of a bridge. */
 	unsigned stations_max;
 	unsigned ageing_s;     /* 0: stations are never forgotten */

@@ -300,7 +300,7 @@ static void report_key(struct file *file, const struct section *section, const s
 static bool is_list(const struct option_row *row)
 {
 	return row->kind == &kind_ports || row->kind == &kind_queues || row->kind == &kind_cpus ||
-	       row->kind == &kind_pass;
+	       row->kind == &kind_pass || row->kind == &kind_vlan_mode;
 }
 
 /* Reads one value, unless it is of ports, which are not all known yet. */
@@ -521,10 +521,41 @@ static void add_host_port(struct file *file, const struct section *section,
 	snprintf(port->name, sizeof(port->name), "%s", forward->host_port);
 	snprintf(port->device, sizeof(port->device), "%s", near);
 	port->pass.standard = false; /* what is for the host goes to the far end */
+	port->vlan = forward->host_vlan;
 	port->host = true;
 	port->line = line;
 	file->server[file->conf->ports++] = section;
 	forward->port[forward->ports++] = port;
+}
+
+/* All ports of a bridge look at tags, or none: a transparent one is in no VLAN, and in all. */
+static void check_vlan_modes(const struct conf_forward *forward, const struct option_check *check)
+{
+	const struct conf_port *aware = NULL;
+
+	for (unsigned i = 0; i < forward->ports && !aware; i++) {
+		if (forward->port[i]->vlan.kind != VLAN_MODE_TRANSPARENT)
+			aware = forward->port[i];
+	}
+	for (unsigned i = 0; i < forward->ports && aware; i++) {
+		const struct conf_port *port = forward->port[i];
+
+		if (port->vlan.kind != VLAN_MODE_TRANSPARENT)
+			continue;
+		if (port->host)
+			diag_error(
+				check->diag, port->line,
+				"%shost-port = %s: [port %s] has a vlan-mode, so every port of the bridge "
+				"needs one; add for example host-vlan-mode = trunk 1-%d",
+				check->section, port->name, aware->name, VLAN_MODE_MAX);
+		else
+			diag_error(
+				check->diag, port->line,
+				"[port %s]: has no vlan-mode, which every port of the bridge [forward %s] "
+				"needs, since %s %s has one; add for example vlan-mode = access 1",
+				port->name, forward->name,
+				aware->host ? "its host-port" : "its port", aware->name);
+	}
 }
 
 static void read_forward(struct file *file, struct section *section)
@@ -552,6 +583,7 @@ static void read_forward(struct file *file, struct section *section)
 		option_check_no_bridge(&check, forward->port[i]);
 	if (forward->host_port[0])
 		add_host_port(file, section, &check);
+	check_vlan_modes(forward, &check);
 	file->conf->forwards++;
 }
 

@@ -160,6 +160,7 @@ extern const struct option_kind kind_map_path;	/* char[CONF_MAP_PATH_SIZE] */
 extern const struct option_kind kind_pass;	/* a port's */
 extern const struct option_kind kind_seconds;	/* unsigned; with s, m or h behind it, or nothing */
 extern const struct option_kind kind_host_port; /* a forward's */
+extern const struct option_kind kind_vlan_mode; /* a struct vlan_mode */
 extern const struct option_kind kind_ports; /* a forward's; read by file.c, which knows them all */
 
 extern const struct option_word words_yes_no[], words_no_yes[];

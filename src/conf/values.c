@@ -662,6 +662,26 @@ static void print_host_port(const struct option_row *row, const struct option_pl
 
 const struct option_kind kind_host_port = { parse_host_port, print_host_port };
 
+static int parse_vlan_mode(const struct option_row *row, const char *value,
+			   const struct option_place *place, struct option_wrong *wrong)
+{
+	struct vlan_wrong why;
+	struct vlan_mode mode;
+
+	if (vlan_mode_parse(value, &mode, &why))
+		return fail(wrong, "%s", why.text);
+	*(struct vlan_mode *)option_field(row, place) = mode;
+	return 0;
+}
+
+static void print_vlan_mode(const struct option_row *row, const struct option_place *place,
+			    char *text, size_t size)
+{
+	vlan_mode_print(option_field(row, place), text, size);
+}
+
+const struct option_kind kind_vlan_mode = { parse_vlan_mode, print_vlan_mode };
+
 static void print_ports(const struct option_row *row, const struct option_place *place, char *text,
 			size_t size)
 {

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "fwd/vlan.h"
 
 /* Where frames of a port may go, as bits. */
 static uint16_t reach(const struct bridge_opts *opts, unsigned from)
@@ -53,6 +54,18 @@ static int set_storm_limits(struct bridge *bridge, const struct bridge_opts *opt
 	return 0;
 }
 
+/* The VLANs of a bridge whose ports have them. */
+static int make_vlans(struct bridge *bridge, const struct bridge_opts *opts)
+{
+	const struct vlan_mode *mode[CONF_PORTS_MAX];
+
+	if (!opts->port[0].vlan)
+		return 0;
+	for (unsigned i = 0; i < opts->ports; i++)
+		mode[i] = opts->port[i].vlan;
+	return vlan_table_new(&bridge->vlans, mode, opts->ports);
+}
+
 int bridge_new(struct bridge **result, const struct bridge_opts *opts)
 {
 	const struct fdb_params params = {
@@ -71,6 +84,8 @@ int bridge_new(struct bridge **result, const struct bridge_opts *opts)
 	bridge->ports = (uint16_t)opts->ports;
 	bridge->reserved = opts->reserved;
 	err = set_storm_limits(bridge, opts);
+	if (!err)
+		err = make_vlans(bridge, opts);
 	if (!err)
 		err = fdb_new(&bridge->fdb, &params);
 	if (err) {
@@ -101,6 +116,7 @@ void bridge_free(struct bridge *bridge)
 	if (bridge) {
 		fdb_free(bridge->fdb);
 		free(bridge->storm);
+		vlan_table_free(bridge->vlans);
 	}
 	free(bridge);
 }

@@ -16,6 +16,8 @@
 #include "fwd/fdb.h"
 #include "fwd/storm.h"
 
+struct vlan_table;
+
 /* Of 01:80:c2:00:00:0X, which IEEE 802.1Q keeps from crossing a bridge, as bits X: those that do here. */
 #define BRIDGE_RESERVED_STP \
 	(1U << 0) /* we run no spanning tree: those that do are to see each other */
@@ -24,8 +26,9 @@
 
 struct bridge {
 	GROUP_BEGIN_APART(setup);
-	struct fdb *fdb;     /* owned, as the next */
-	struct storm *storm; /* of each worker; NULL: no port has a limit */
+	struct fdb *fdb;	  /* owned, as the next */
+	struct storm *storm;	  /* of each worker; NULL: no port has a limit */
+	struct vlan_table *vlans; /* owned; NULL: tags are data */
 	uint16_t reserved;
 	uint16_t ports;
 	uint16_t blocked; /* Owner: main, as of `to`. What comes in there is dropped, as bits */
@@ -54,6 +57,7 @@ struct bridge_opts {
 		bool isolated;			   /* sends nothing to others that are */
 		uint32_t learn_limit;		   /* UINT32_MAX: none */
 		uint32_t storm_limit[STORM_KINDS]; /* frames a second; 0: none */
+		const struct vlan_mode *vlan; /* of all ports, or of none: NULL, tags are data */
 	} port[CONF_PORTS_MAX];
 };
 

@@ -14,6 +14,9 @@
 #include "xdp/ledger.h"
 #include "xdp/uapi.h"
 
+/* What is in front of a frame that we make, as of one that the kernel gives us (XDP_PACKET_HEADROOM). */
+#define CHUNKS_HEADROOM 256
+
 struct chunks {
 	uint8_t *frames;      /* where the UMEM begins */
 	ledger_entry *ledger; /* of the UMEM */
@@ -66,6 +69,25 @@ static always_inline uint64_t chunks_flat(const struct chunks *chunks, uint64_t 
 	if (chunks->plain || !chunks->unaligned)
 		return addr;
 	return chunks_base(chunks, addr) + (addr >> XSK_UNALIGNED_BUF_OFFSET_SHIFT);
+}
+
+/* The address `at` bytes into the chunk that begins at the address `chunk`. */
+static always_inline uint64_t chunks_at(const struct chunks *chunks, uint64_t chunk, uint64_t at)
+{
+	return chunks->unaligned ? chunk | at << XSK_UNALIGNED_BUF_OFFSET_SHIFT : chunk + at;
+}
+
+/*
+ * Where the copy of `len` bytes, up to a chunk's, goes in a frame: behind as much headroom as there is
+ * room for. One that was given a tag, or begins where a foreign program put its head, may be longer than
+ * what the kernel receives into a chunk.
+ */
+static always_inline uint64_t chunks_copy_addr(const struct chunks *chunks, uint64_t frame,
+					       uint32_t len)
+{
+	uint32_t room = chunks->size > len ? chunks->size - len : 0;
+
+	return chunks_addr(chunks, frame) + (room < CHUNKS_HEADROOM ? room : CHUNKS_HEADROOM);
 }
 
 /* Where the bytes at an address are. */

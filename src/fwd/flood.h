@@ -12,7 +12,6 @@
  */
 #pragma once
 
-#include <linux/bpf.h> /* XDP_PACKET_HEADROOM */
 #include <string.h>
 
 #include "fwd/forward.h"
@@ -76,7 +75,7 @@ static inline void outlet_copy(struct outlet *outlet, struct worker *worker,
 		const struct xdp_desc *from = cursor_ahead(rx, i);
 		uint32_t frame = pool_get(&worker->pool);
 		struct xdp_desc desc = {
-			.addr = chunks_addr(&sends->chunks, frame) + XDP_PACKET_HEADROOM,
+			.addr = chunks_copy_addr(&sends->chunks, frame, from->len),
 			.len = from->len,
 			.options = from->options,
 		};
@@ -147,11 +146,12 @@ static always_inline uint32_t ports_with_room(struct outlets *outlets, uint32_t 
 }
 
 /*
- * Sends the packet of `descs` descriptors at the cursor, which moves behind it and whose frames the kernel
- * may name, out of each of these ports, at least one, given as bits.
+ * Which of these ports, at least one, given as bits, take the packet of `descs` descriptors at the cursor,
+ * whose frames the kernel may name, as bits; the other ones are accounted for. 0: none, and then it is
+ * dropped and the cursor moves behind it.
  */
-static always_inline void flood_packet(struct outlets *outlets, struct ring_cursor *rx,
-				       uint32_t descs, uint32_t ports, bool plain)
+static always_inline uint32_t flood_begin(struct outlets *outlets, struct ring_cursor *rx,
+					  uint32_t descs, uint32_t ports, bool plain)
 {
 	struct worker *worker = outlets->worker;
 	struct queue *ingress = outlets->ingress;
@@ -159,17 +159,27 @@ static always_inline void flood_packet(struct outlets *outlets, struct ring_curs
 
 	if (unlikely(!able)) {
 		forward_drop(worker, ingress, rx, descs, DROP_LINK_DOWN);
-		return;
+		return 0;
 	}
 	if (able & (able - 1))
 		ingress->copies += (uint32_t)__builtin_popcount(able) - 1;
 	able = ports_with_room(outlets, able, descs, plain);
 	if (!plain)
 		ingress->rx_continued += descs - 1;
-	if (unlikely(!able)) {
+	if (unlikely(!able))
 		packet_return(worker, ingress, rx, descs);
+	return able;
+}
+
+/* Sends the packet out of each of these ports; the cursor moves behind it. As flood_begin() has it. */
+static always_inline void flood_packet(struct outlets *outlets, struct ring_cursor *rx,
+				       uint32_t descs, uint32_t ports, bool plain)
+{
+	struct worker *worker = outlets->worker;
+	uint32_t able = flood_begin(outlets, rx, descs, ports, plain);
+
+	if (unlikely(!able))
 		return;
-	}
 	for (; able & (able - 1); able &= able - 1) {
 		unsigned port = (unsigned)__builtin_ctz(able);
 

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 #include "fwd/inlet.h"
 
-#include <linux/bpf.h> /* XDP_PACKET_HEADROOM */
 #include <string.h>
 
 #include "fwd/forward.h"
@@ -12,7 +11,7 @@ static void copy_piece(struct worker *worker, const struct inlet *inlet, struct 
 {
 	uint32_t frame = pool_get(&worker->pool);
 	struct xdp_desc desc = {
-		.addr = chunks_addr(&sends->chunks, frame) + XDP_PACKET_HEADROOM,
+		.addr = chunks_copy_addr(&sends->chunks, frame, from->len),
 		.len = from->len,
 		.options = from->options,
 	};

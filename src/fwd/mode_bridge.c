@@ -3,16 +3,19 @@
 #include "fwd/bridge.h"
 #include "fwd/flood.h"
 #include "fwd/mode.h"
+#include "fwd/vlan.h"
 
-#define TYPE_AT	      12
-#define TYPE_VLAN     0x8100
-#define VID_MASK      0xfff
-#define VID_FORBIDDEN 0xfff
 #define BROADCAST_MAC 0xffffffffffffULL /* as bridge_mac() has it */
 
 _Static_assert(DROP_STORM_MULTICAST - DROP_STORM_BROADCAST == STORM_MULTICAST &&
 		       DROP_STORM_UNKNOWN - DROP_STORM_BROADCAST == STORM_UNKNOWN,
 	       "reasons are in the order of the kinds");
+
+/* How a burst is compiled; constants in each caller. */
+struct bridge_kind {
+	bool plain; /* the worker's chunks */
+	bool vlans; /* tags are not data: the bridge has VLANs */
+};
 
 /* The packets of one burst, as they stand on RX. */
 struct bridge_look {
@@ -22,6 +25,7 @@ struct bridge_look {
 	struct fdb_frames frames;
 	uint16_t descs[FDB_BURST];
 	uint8_t drop[FDB_BURST]; /* enum drop_reason; DROP_REASONS: go on */
+	struct vlan_frame vlan[FDB_BURST];
 };
 
 static always_inline uint16_t get_16(const uint8_t *bytes)
@@ -56,55 +60,64 @@ static always_inline enum drop_reason source_doubt(const struct bridge *bridge, 
 	return DROP_REASONS;
 }
 
-/* Reads the VLAN that the frame is in. Returns DROP_REASONS, or why it is in none. */
-static always_inline enum drop_reason read_vlan(const uint8_t *bytes, uint32_t len, uint16_t *vlan)
+/* Reads the frame's tag. Returns DROP_REASONS, or why it is none. */
+static always_inline enum drop_reason read_tag(const uint8_t *bytes, uint32_t len,
+					       struct vlan_frame *frame)
 {
-	*vlan = 0;
-	if (likely(get_16(bytes + TYPE_AT) != TYPE_VLAN))
+	*frame = (struct vlan_frame){ 0 };
+	if (likely(get_16(bytes + VLAN_TAG_AT) != VLAN_TPID))
 		return DROP_REASONS;
 	if (unlikely(len < ETHER_HEADER_LEN + ETHER_VLAN_LEN))
 		return DROP_TAG_CUT;
-	*vlan = get_16(bytes + ETHER_HEADER_LEN) & VID_MASK;
-	return unlikely(*vlan == VID_FORBIDDEN) ? DROP_VLAN_RESERVED : DROP_REASONS;
+	frame->tagged = true;
+	frame->tci = get_16(bytes + ETHER_HEADER_LEN);
+	frame->vlan = frame->tci & VLAN_VID_MASK;
+	return unlikely(frame->vlan == VLAN_RESERVED) ? DROP_VLAN_RESERVED : DROP_REASONS;
 }
 
 /* Fills in what concerns one frame, of at least a header. Returns why it is dropped, or DROP_REASONS. */
-static always_inline enum drop_reason look_at_frame(const struct bridge *bridge,
-						    const uint8_t *bytes, uint32_t len,
-						    struct bridge_look *look, unsigned index)
+static always_inline enum drop_reason look_at_frame(struct bridge_look *look, unsigned index,
+						    const uint8_t *bytes, uint32_t len, bool vlans)
 {
+	const struct bridge *bridge = look->worker->bridge;
 	uint64_t destination = bridge_mac(bytes), source = bridge_mac(bytes + MAC_LEN);
 	enum drop_reason drop = source_doubt(bridge, source);
-	uint16_t vlan;
+	struct vlan_frame frame;
 
 	if (likely(drop == DROP_REASONS))
-		drop = read_vlan(bytes, len, &vlan);
+		drop = read_tag(bytes, len, &frame);
 	if (unlikely(drop != DROP_REASONS))
 		return drop;
 	if (unlikely(is_reserved(destination)) && !(bridge->reserved & 1U << (bytes[5] & 0xf)))
 		return DROP_RESERVED;
-	look->frames.source[index] = fdb_key(vlan, bytes + MAC_LEN);
-	look->frames.destination[index] = fdb_key(vlan, bytes);
+	if (vlans) {
+		drop = vlan_admit(bridge->vlans, look->ingress->port, &frame);
+		if (unlikely(drop != DROP_REASONS))
+			return drop;
+		look->vlan[index] = frame;
+	}
+	look->frames.source[index] = fdb_key(frame.vlan, bytes + MAC_LEN);
+	look->frames.destination[index] = fdb_key(frame.vlan, bytes);
 	return DROP_REASONS;
 }
 
 /* Looks at the next packet, at the cursor, which moves behind it. */
 static always_inline void look_at_packet(struct bridge_look *look, struct ring_cursor *ahead,
-					 unsigned index, bool plain)
+					 unsigned index, struct bridge_kind kind)
 {
-	struct chunks chunks = chunks_of(&look->worker->chunks, plain);
+	struct chunks chunks = chunks_of(&look->worker->chunks, kind.plain);
 	const struct xdp_desc *desc = cursor_ahead(ahead, 0);
-	uint32_t descs = plain ? 1 : look->descs[index];
+	uint32_t descs = kind.plain ? 1 : look->descs[index];
 	enum drop_reason drop =
 		DROP_RUNT; /* also of what is not to be believed: that counts itself */
 
 	look->frames.source[index] = look->frames.destination[index] = FDB_NO_STATION;
-	if (!plain && cursor_ahead(ahead, descs - 1)->options & XDP_PKT_CONTD)
+	if (!kind.plain && cursor_ahead(ahead, descs - 1)->options & XDP_PKT_CONTD)
 		drop = DROP_TOO_LONG;
 	else if (likely(packet_believable(look->ingress, &chunks, ahead, descs) &&
 			desc->len >= ETHER_HEADER_LEN))
-		drop = look_at_frame(look->worker->bridge, chunks_bytes(&chunks, desc->addr),
-				     desc->len, look, index);
+		drop = look_at_frame(look, index, chunks_bytes(&chunks, desc->addr), desc->len,
+				     kind.vlans);
 	look->drop[index] = (uint8_t)drop;
 	ahead->index += descs;
 }
@@ -193,8 +206,9 @@ static always_inline uint32_t choose_ports(struct bridge_look *look, struct queu
 /* Of `ready` descriptors, up to `most` packets, FDB_BURST at most; the cursor moves behind those that were
  * taken. Returns how many these are. */
 static always_inline unsigned bridge_some(struct outlets *outlets, struct ring_cursor *rx,
-					  uint32_t ready, unsigned most, bool plain)
+					  uint32_t ready, unsigned most, struct bridge_kind kind)
 {
+	const bool plain = kind.plain;
 	struct worker *worker = outlets->worker;
 	struct queue *ingress = outlets->ingress;
 	struct ring_cursor ahead = *rx;
@@ -206,23 +220,33 @@ static always_inline unsigned bridge_some(struct outlets *outlets, struct ring_c
 	look.now_ns = 0;
 	count = look_ahead(&look, ahead, ready, most, plain);
 	for (unsigned i = 0; i < count; i++)
-		look_at_packet(&look, &ahead, i, plain);
+		look_at_packet(&look, &ahead, i, kind);
 	fdb_burst(worker->bridge->fdb, worker->fdb_view, &look.frames, count, ingress->port);
 	for (unsigned i = 0; i < count; i++) {
 		uint32_t descs = plain ? 1 : look.descs[i];
 		enum drop_reason drop;
 		uint32_t ports = choose_ports(&look, ingress, rx, i, &drop);
 
+		if (kind.vlans && ports) {
+			ports &= worker->bridge->vlans->of[look.vlan[i].vlan].member;
+			drop = DROP_VLAN_EGRESS; /* if no port is left */
+		}
+
 		ingress->rx_bytes += packet_bytes(rx, descs);
-		if (unlikely(!ports))
+		if (unlikely(!ports)) {
 			forward_drop(worker, ingress, rx, descs, drop);
-		else
+		} else if (kind.vlans) {
+			look.vlan[i].descs = (uint16_t)descs;
+			vlan_flood(outlets, rx, &look.vlan[i], ports, plain);
+		} else {
 			flood_packet(outlets, rx, descs, ports, plain);
+		}
 	}
 	return count;
 }
 
-static always_inline uint32_t bridge_burst(struct worker *worker, struct queue *ingress, bool plain)
+static always_inline uint32_t bridge_any_burst(struct worker *worker, struct queue *ingress,
+					       struct bridge_kind kind)
 {
 	uint32_t ready = descs_ready(ingress), left = worker->batch;
 	struct ring_cursor rx = ring_peek(&ingress->rx);
@@ -242,7 +266,7 @@ static always_inline uint32_t bridge_burst(struct worker *worker, struct queue *
 	while (left) {
 		unsigned most = left < FDB_BURST ? left : FDB_BURST;
 		unsigned count = bridge_some(&outlets, &rx, ready - (uint32_t)(rx.index - begin),
-					     most, plain);
+					     most, kind);
 
 		left -= count;
 		if (count < most)
@@ -253,7 +277,23 @@ static always_inline uint32_t bridge_burst(struct worker *worker, struct queue *
 	return (uint32_t)(rx.index - begin);
 }
 
+static always_inline uint32_t bridge_burst(struct worker *worker, struct queue *ingress, bool plain)
+{
+	return bridge_any_burst(worker, ingress, (struct bridge_kind){ plain, false });
+}
+
+/* Of a bridge that has VLANs. */
+static always_inline uint32_t bridge_vlan_burst(struct worker *worker, struct queue *ingress,
+						bool plain)
+{
+	return bridge_any_burst(worker, ingress, (struct bridge_kind){ plain, true });
+}
+
+/* Chosen once, so that a bridge whose tags are data does not pay for the others. */
 void mode_bridge_run(struct worker *worker)
 {
-	worker_loop(worker, bridge_burst);
+	if (worker->bridge->vlans)
+		worker_loop(worker, bridge_vlan_burst);
+	else
+		worker_loop(worker, bridge_burst);
 }

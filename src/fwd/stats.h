@@ -25,6 +25,11 @@ enum drop_reason {
 	DROP_SOURCE_OWN,      /* ... from the address of a port's own device: a loop, or a forger */
 	DROP_TAG_CUT,	      /* it ends within its VLAN tag */
 	DROP_VLAN_RESERVED,   /* VLAN 4095 */
+	DROP_NO_NATIVE,	      /* without a VLAN, on a port that has none for it */
+	DROP_TAGGED_ACCESS,   /* tagged with another VLAN than its access port's */
+	DROP_VLAN_INGRESS,    /* tagged with a VLAN that its trunk port is not in */
+	DROP_VLAN_EGRESS,     /* its destination's port, or every other one, is not in its VLAN */
+	DROP_NO_ROOM,	      /* its chunk has no room for the tag that it is to get */
 	DROP_RESERVED,	      /* to 01:80:c2:00:00:0X, which crosses no bridge */
 	DROP_SAME_PORT,	      /* its destination is where it came from */
 	DROP_ISOLATED,	      /* its destination is behind a port that it may not go to */

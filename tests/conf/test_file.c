@@ -165,6 +165,21 @@ static const struct {
 	{ "[port wan]\ndevice = a\nhairpin = yes\n[forward m]\nmode = rxdrop\nports = wan\n",
 	  "f:1: [port wan]: hairpin = yes: is about a bridge, and it is a port of one only with mode = "
 	  "bridge\n" },
+	{ WAN "vlan-mode = access 5\n[forward m]\nmode = rxdrop\nports = wan\n",
+	  "f:1: [port wan]: vlan-mode = access 5: is about a bridge, and it is a port of one only with "
+	  "mode = bridge\n" },
+	{ WAN "vlan-mode = access 5\n[port lan]\ndevice = eth1\n[forward m]\nmode = bridge\n"
+	      "ports = wan lan\nhost-port = h\n",
+	  "f:4: [port lan]: has no vlan-mode, which every port of the bridge [forward m] needs, since "
+	  "its port wan has one; add for example vlan-mode = access 1\n"
+	  "f:9: [forward m]: host-port = h: [port wan] has a vlan-mode, so every port of the bridge "
+	  "needs one; add for example host-vlan-mode = trunk 1-4094\n" },
+	{ WAN_LAN "[forward m]\nmode = bridge\nports = wan lan\nhost-vlan-mode = access 1\n",
+	  "f:8: [forward m]: host-vlan-mode: is about the port of host-port, which is not there\n" },
+	{ WAN "vlan-mode = trunk 1-10\nvlan-offload = keep\n[port lan]\ndevice = eth1\n"
+	      "vlan-mode = trunk 1 native 2\n[forward m]\nmode = bridge\nports = wan lan\n",
+	  "f:4: [port wan]: vlan-offload = keep: the card would take the tags out of frames, which "
+	  "vlan-mode needs to tell their VLAN; leave it out, or the vlan-mode\n" },
 	{ WAN_LAN "[forward m]\nmode = rxdrop\nports = wna lan\n",
 	  "f:7: [forward m]: ports: there is no [port wna]; did you mean wan?\n" },
 	{ WAN "[forward m]\nmode = rxdrop\nports = zzzzzz\n",

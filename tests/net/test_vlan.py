@@ -1,0 +1,64 @@
+"""A bridge that has VLANs: an access port, a trunk and a trunk with a native VLAN, byte for byte."""
+
+from appliance import forward, port
+from daemon import total
+from frames import BROADCAST, ethernet, tagged
+from lab import SLOWNESS
+
+MODES = ("access 10", "trunk 10,20", "trunk 20,30 native 10")
+C, S = 0x8100, 0x88A8
+
+
+def mac(number):
+    return bytes([2, 0, 0, 8, 0, number])
+
+
+def frame(src, dst, *tags, size=60):
+    return tagged(ethernet(mac(dst) if dst else BROADCAST, mac(src), 0x88B5, b"vlan", size), *tags)
+
+
+def test_frames_exactly(star, millraced, file, tap, attach):
+    """Each tag on each mode; the largest frame of the MTU grows; what is dropped has its name."""
+    rig = star()
+    for name in "abc":
+        rig.station[name].ip("address", "flush", "dev", f"{name}0")
+    ports = [port(f"p{i}", f"d{i}", attach=attach, vlan_mode=mode) for i, mode in enumerate(MODES)]
+    file.write(*ports, forward("br", "bridge", "p0 p1 p2"))
+    daemon = millraced(rig.dut, "--config", file.path, json_lines=True)
+    # Otherwise their own sockets would see tags beside the frames, not in them.
+    for name in "abc":
+        rig.station[name].ethtool_set(f"{name}0", "rxvlan", "off", "txvlan", "off")
+    a, b, c = taps = [tap(rig.station[name], f"{name}0") for name in "abc"]
+    cases = [
+        # sender, station, destination (0: all), tags, size; what comes out where
+        (a, 1, 0, (), 60, {b: [(C, 10)], c: []}),
+        (a, 1, 0, (), 1514, {b: [(C, 10)], c: []}),
+        (a, 1, 0, ((C, 0xE000),), 60, {b: [(C, 0xE00A)], c: []}),
+        (a, 1, 0, ((S, 20),), 60, {b: [(C, 10), (S, 20)], c: [(S, 20)]}),
+        (a, 1, 0, ((C, 20),), 60, {}),
+        (b, 2, 0, ((C, 0xA00A),), 1514, {a: [], c: []}),
+        (b, 2, 0, ((C, 20),), 60, {c: [(C, 20)]}),
+        (b, 2, 0, (), 60, {}),
+        (b, 2, 0, ((C, 30),), 60, {}),
+        (c, 3, 2, (), 60, {b: [(C, 10)]}),
+        (c, 3, 1, (), 60, {a: []}),
+        (c, 3, 0, ((C, 30),), 60, {}),
+        (c, 3, 0, ((C, 4095),), 60, {}),
+        (a, 1, 2, (), 1514, {b: [(C, 10)]}),
+    ]
+    for number, (sender, src, dst, tags, size, to) in enumerate(cases):
+        sender.send(frame(src, dst, *tags, size=size))
+        for receiver, want in to.items():
+            got = receiver.receive(2 * SLOWNESS)[0]
+            assert got == frame(src, dst, *want, size=size), (number, got.hex())
+    assert [one.drain() for one in taps] == [[], [], []]
+    final = daemon.stop()
+    drops = {}
+    for one in final["sockets"]:
+        for reason, count in one["drops"].items():
+            drops[reason] = drops.get(reason, 0) + count
+    assert {reason: count for reason, count in drops.items() if count} == {
+        "tagged_on_access": 1, "no_native_vlan": 1, "vlan_not_member": 1, "vlan_filtered": 1,
+        "vlan_reserved": 1}
+    assert total(final, "rx_packets") + total(final, "copies") == (
+        total(final, "tx_packets") + sum(drops.values())), final
