@@ -86,6 +86,13 @@ int forwarder_change_ports(struct forwarder *forwarder, struct plan_forward *pla
 uint32_t forwarder_lose_port(struct forwarder *forwarder, unsigned number);
 
 /*
+ * Of a port that was lost because its device left: frames that came between the kernel's taking the sockets off
+ * the device and our taking the program off it went to nobody, and are booked as departed, so that they
+ * are taken for no fault of the map. What was missing before that stays missing.
+ */
+void forwarder_book_departed(struct forwarder *forwarder, unsigned number);
+
+/*
  * Serves a port again, whose netdev is what there is now; queues of the plan that the device does not have
  * are left out. Returns 0; or -errno after messages, and then it is not served.
  */

@@ -394,6 +394,22 @@ uint32_t forwarder_lose_port(struct forwarder *forwarder, unsigned number)
 	return taken;
 }
 
+void forwarder_book_departed(struct forwarder *forwarder, unsigned number)
+{
+	struct port *port = &forwarder->port[number];
+	uint64_t known = port->past.passed + port->departed + port->vanished.frames;
+
+	/* The rings are closed: what came stands in what the workers and the lanes keep of the past. */
+	for (unsigned i = 0; i < forwarder->workers; i++) {
+		const struct xsk_stats *past = &forwarder_lane(forwarder, i, number)->past;
+
+		known += forwarder->worker[i]->past[number].rx_packets;
+		known += past->rx_dropped + past->rx_ring_full;
+	}
+	if (!port->prog.external && port->past.seen > known)
+		port->departed += port->past.seen - known;
+}
+
 int forwarder_raise_port(struct forwarder *forwarder, unsigned number)
 {
 	struct port *port = &forwarder->port[number];

@@ -33,7 +33,9 @@ struct port {
 	const struct conf_port *conf; /* borrowed */
 	struct netdev netdev;
 	struct prog prog;
-	struct prog_counts past;       /* of programs that went with their devices */
+	struct prog_counts past; /* of programs that went with their devices */
+	uint64_t
+		departed; /* frames that they saw once the device had left, with no socket of ours behind it */
 	struct steer *steer;	       /* owned; NULL: the program has no policy yet */
 	struct netdev_queues attached; /* what the device had once the program was; 0: not told */
 	bool served;		       /* the program is attached, and what the plan has is open */

@@ -329,6 +329,8 @@ static void lose(const struct place *place, const char *what)
 	port->tries = 0;
 	if (!what)
 		return;
+	if (served)
+		forwarder_book_departed(place->forwarder, place->number);
 	port->complaint[0] = '\0';
 	port->netdev.present = false;
 	port->netdev.ifindex = 0;
@@ -525,7 +527,11 @@ int links_start(struct links *links, struct fleet *fleet, sd_event *loop)
 	if (err >= 0)
 		err = sd_event_source_set_enabled(links->timer, SD_EVENT_OFF);
 	if (err >= 0)
-		err = sd_event_add_io(loop, NULL, links->watch_fd, EPOLLIN, on_readable, links);
+		err = sd_event_add_io(loop, &links->watch, links->watch_fd, EPOLLIN, on_readable,
+				      links);
+	/* Of two things that are due at once: who judges a port's frames has to know whether it has left. */
+	if (err >= 0)
+		err = sd_event_source_set_priority(links->watch, SD_EVENT_PRIORITY_IMPORTANT);
 	if (err < 0)
 		return err;
 	links_renew(links);
@@ -546,6 +552,7 @@ void links_renew(struct links *links)
 void links_close(struct links *links)
 {
 	sd_event_source_unref(links->timer);
+	sd_event_source_unref(links->watch);
 	if (links->watch_fd > 0)
 		close(links->watch_fd);
 	*links = (struct links){ 0 };

@@ -19,6 +19,7 @@ struct links {
 	bool ended; /* by that */
 	sd_event *loop;
 	sd_event_source *timer; /* for the next try */
+	sd_event_source *watch; /* of watch_fd */
 };
 
 /* Starts to listen: before the first look at a device, so that nothing can happen to it unnoticed. Returns 0,

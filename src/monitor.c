@@ -148,6 +148,7 @@ static void collect_program(struct report *report, const struct report *before,
 	program->external = port->prog.external;
 	program->seen = counts.seen;
 	program->passed = counts.passed;
+	program->departed = port->departed;
 	program->seen_settled = judge ? counts.seen : last->seen_settled;
 	program->unexplained = last->unexplained;
 	if (judge && !program->external)

@@ -193,6 +193,11 @@ static uint64_t passed_of(const struct report_program *program)
 	return program->passed;
 }
 
+static uint64_t departed_of(const struct report_program *program)
+{
+	return program->departed;
+}
+
 static uint64_t unexplained_of(const struct report_program *program)
 {
 	return program->unexplained;
@@ -206,6 +211,9 @@ static const struct {
 	  seen_of },
 	{ { "millrace_program_passed_packets", "", "Of these, given to the host.", false },
 	  passed_of },
+	{ { "millrace_program_departed_packets", "",
+	    "Of these, come when the device had left and its sockets with it.", false },
+	  departed_of },
 	{ { "millrace_unexplained_packets", "", "Of these, in nobody's hands; 0 is right.", true },
 	  unexplained_of },
 };

@@ -50,7 +50,7 @@ const char *report_call_name(enum call_count call)
 uint64_t report_unexplained(const struct report *report, const struct report_program *program,
 			    uint64_t seen_before)
 {
-	uint64_t explained = program->passed;
+	uint64_t explained = program->passed + program->departed;
 
 	for (unsigned i = 0; i < report->sockets; i++) {
 		const struct report_socket *socket = &report->socket[i];

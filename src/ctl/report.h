@@ -39,6 +39,7 @@ struct report_program {
 	bool external;	       /* somebody else's: what it counts is not known, and 0 here */
 	uint64_t seen;	       /* frames it was run on */
 	uint64_t passed;       /* of these, given to the host */
+	uint64_t departed;     /* of these, seen once the device had left, and in nobody's hands */
 	uint64_t seen_settled; /* `seen` of when it was last judged what is unexplained */
 	uint64_t unexplained;  /* see report_unexplained() */
 };

@@ -108,6 +108,7 @@ json_t *report_program_json(const struct report_program *program)
 	json_object_set_new(object, "interface", json_text(program->interface));
 	set_count(object, "seen", !program->external, program->seen);
 	set_count(object, "passed", !program->external, program->passed);
+	set_count(object, "departed", !program->external, program->departed);
 	set_count(object, "unexplained", !program->external, program->unexplained);
 	return object;
 }

@@ -314,6 +314,7 @@ static void json_has_every_field_with_its_value(void **state)
 		{ "sockets", "completion", 10 },
 		{ "programs", "seen", 50 },
 		{ "programs", "passed", 20 },
+		{ "programs", "departed", 0 },
 		{ "programs", "unexplained", 0 },
 		{ "workers", "cpu", 1 },
 		{ "workers", "total", 1000 },
@@ -422,11 +423,14 @@ static void json_says_how_busy_poll_went(void **state)
 static void frames_that_nobody_has_are_unexplained(void **state)
 {
 	static const struct {
-		uint64_t seen_before, passed, received, on_ring, dropped, full, want;
+		uint64_t seen_before, passed, departed, received, on_ring, dropped, full, want;
 	} rows[] = {
-		{ 0, 0, 0, 0, 0, 0, 0 },       { 100, 20, 50, 10, 15, 5, 0 },
-		{ 100, 20, 50, 10, 15, 4, 1 }, { 100, 0, 0, 0, 0, 0, 100 },
-		{ 100, 200, 0, 0, 0, 0, 0 }, /* what came since is no debt */
+		{ 0, 0, 0, 0, 0, 0, 0, 0 },
+		{ 100, 20, 0, 50, 10, 15, 5, 0 },
+		{ 100, 20, 0, 50, 10, 15, 4, 1 },
+		{ 100, 20, 7, 50, 10, 9, 4, 0 },
+		{ 100, 0, 0, 0, 0, 0, 0, 100 },
+		{ 100, 200, 0, 0, 0, 0, 0, 0 }, /* what came since is no debt */
 	};
 
 	(void)state;
@@ -435,6 +439,7 @@ static void frames_that_nobody_has_are_unexplained(void **state)
 		struct queue_counts *counts = &worker.counts.queue[0];
 
 		program.passed = rows[i].passed;
+		program.departed = rows[i].departed;
 		counts->rx_packets = rows[i].received;
 		counts->rx = rows[i].on_ring;
 		sock.stats = (struct xsk_stats){ .rx_dropped = rows[i].dropped,

@@ -188,6 +188,8 @@ class Daemon:
         for record in records:
             check_balance(record)
         check_final(records[-1])
+        if "deleted, or moved" not in self.stderr:
+            assert not any(one["departed"] for one in records[-1]["programs"]), f"nothing left: {records[-1]}"
         return records[-1]
 
 
@@ -239,6 +241,7 @@ def program(record, interface):
 
 
 def explained(record, interface):
-    """Right side of the port's equation: passed + received + rx_dropped + rx_ring_full."""
-    return (program(record, interface)["passed"] or 0) + sum(
+    """Right side of the port's equation: passed + departed + received + rx_dropped + rx_ring_full."""
+    one = program(record, interface)
+    return (one["passed"] or 0) + (one["departed"] or 0) + sum(
         total(record, field, interface) for field in ("rx_packets", "rx_dropped", "rx_ring_full"))

@@ -3,7 +3,7 @@
 The sending side is taken from veth's own counters: what flood produced, less what the veth refused
 (`tx_queue_N_xdp_xmit_errors`), is what the program must have seen. In skb mode a frame that veth
 could not turn into an skb (`rx_queue_N_drops`) is not seen either. Then, per DESIGN.md: seen =
-passed + received + rx_dropped + rx_ring_full, to the frame, and nothing is unexplained.
+passed + departed + received + rx_dropped + rx_ring_full, to the frame, and nothing is unexplained.
 """
 
 import time

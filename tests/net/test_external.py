@@ -76,7 +76,7 @@ def test_frames_come_by_the_example_program(rig1, tap, millraced, closing, bpffs
     assert wire.frames(300) == [frames.swapped(one) for one in sent]
     assert host.drain() == [ARP_FRAME]
     record = daemon.next_record()
-    assert record["programs"] == [{"interface": "d0", "seen": None, "passed": None,
+    assert record["programs"] == [{"interface": "d0", "seen": None, "passed": None, "departed": None,
                                    "unexplained": None}]
     final = daemon.stop()
     assert total(final, "rx_packets") == total(final, "tx_packets") == 300

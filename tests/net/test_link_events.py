@@ -205,6 +205,32 @@ def test_moved_to_another_namespace_and_back(start, file, rig, tap, beside, atta
                "what was switched off before it went is on again")
 
 
+def test_frames_of_a_device_that_left_while_we_were_late_are_no_fault(start, file, rig, tap, stream, attach, closing):
+    """The kernel takes the sockets off it when it leaves, and runs our program on until we take that off. The port
+    was degraded for it, by a wrong key in our map, until frames came for 10 s."""
+    daemon = start(*patch(attach, wait="poll"), *side(attach, wait="poll"))
+    works(rig, tap)
+    other = closing(Namespace("other"))
+    load = stream(tap(rig.sink, "s0"), frames.numbered, 2000)
+    time.sleep(0.1)
+    with stopped(daemon.pid):
+        rig.dut.ip("link", "set", "d1", "netns", other.name)
+        other.link_up("d1")
+        time.sleep(0.1)
+        other.ip("link", "set", "d1", "netns", rig.dut.name)
+        rig.dut.link_up("d1")
+    becomes(file, "lan", "up")
+    time.sleep(1)  # by then it would be judged
+    load.stop()
+    assert port_of(file, "lan")["state"] == "up", port_of(file, "lan")
+    assert not daemon.warnings("d1: [0-9]+ frames"), daemon.stderr
+    works(rig, tap)
+    record = daemon.quiet_record()
+    assert program(record, "d1")["departed"] > 10
+    assert program(record, "d0")["departed"] == 0
+    check_fates(daemon.stop())
+
+
 def test_both_ports_of_a_patch_go_and_come(start, file, rig, tap, beside, attach):
     """No socket is left whose memory the next could share."""
     daemon = start(*patch(attach), *side(attach))

@@ -23,7 +23,7 @@ SOCKET = {
     "oversize": int, "calls": dict, "fill": int, "rx": int, "tx": int, "completion": int,
 }
 CALLS = {name: int for name in ("rx_empty", "fill_fail", "copy_tx", "wake_tx", "poll")}
-PROGRAM = {"interface": str, "seen": int, "passed": int, "unexplained": int}
+PROGRAM = {"interface": str, "seen": int, "passed": int, "departed": int, "unexplained": int}
 WORKER = {name: int for name in ("cpu", "total", "pool", "kernel", "lost", "hand_over", "handed",
                                       "reclaimed", "balance")}
 
