@@ -39,6 +39,36 @@ static inline void sample_fill(void *words, size_t bytes, uint64_t first)
 		((uint64_t *)words)[i] = first + i;
 }
 
+static inline void sample_port(struct sample *sample, unsigned i, const uint8_t *tag)
+{
+	sample->port[i] = (struct report_port){
+		.port = i ? "lan" : "wan",
+		.device = i ? "d1" : "d0",
+		.driver = i ? "" : "veth",
+		.ifindex = 7 + (int)i,
+		.link = (enum report_link)i,
+		.states = &sample->states[i],
+		.now_ns = 10 * NSEC_PER_SEC,
+		.served = !i,
+		.mtu = 1500 + i,
+		.rx_queues = 2 + i,
+		.tx_queues = 4 + i,
+		.native = true,
+		.promiscuous = !i,
+		.prog_id = 100 + i,
+		.prog_name = "millrace",
+		.prog_tag = tag,
+		.copies = !i,
+		.copy = { 31, 32, 33 },
+		.bridged = !i,
+		.fdb = { .stations = 41,
+			 .fixed = 42,
+			 .events = { [FDB_NEW] = 43, [FDB_MOVED] = 44, [FDB_FULL] = 45 },
+			 .expired = 46,
+			 .removed = 47 },
+	};
+}
+
 static inline void sample_init(struct sample *sample)
 {
 	static const uint8_t tag[PROG_TAG_BYTES] = { 0xde, 0xca, 0xe0, 0x8c, 1, 0x45, 0x57, 7 };
@@ -75,39 +105,18 @@ static inline void sample_init(struct sample *sample)
 		sample_fill(&sample->socket[i].stats, sizeof(sample->socket[i].stats),
 			    500 + 10 * i);
 		sample->program[i] = (struct report_program){
-			.interface = device, .seen = 70 + i, .passed = 80 + i, .unexplained = 90 + i
+			.interface = device,
+			.seen = 70 + i,
+			.passed = 80 + i,
+			.departed = 85 + i,
+			.unexplained = 90 + i,
 		};
 		sample->states[i] = (struct port_states){ 0 };
 		(void)port_state_link(&sample->states[i], PORT_STATE_UP, "", 7 * NSEC_PER_SEC);
 		if (i)
 			(void)port_state_link(&sample->states[i], PORT_STATE_GONE, "deleted",
 					      8 * NSEC_PER_SEC);
-		sample->port[i] = (struct report_port){
-			.port = name,
-			.device = device,
-			.driver = i ? "" : "veth",
-			.ifindex = 7 + (int)i,
-			.link = (enum report_link)i,
-			.states = &sample->states[i],
-			.now_ns = 10 * NSEC_PER_SEC,
-			.served = !i,
-			.mtu = 1500 + i,
-			.rx_queues = 2 + i,
-			.tx_queues = 4 + i,
-			.native = true,
-			.promiscuous = !i,
-			.prog_id = 100 + i,
-			.prog_name = "millrace",
-			.prog_tag = tag,
-			.copies = !i,
-			.copy = { 31, 32, 33 },
-			.bridged = !i,
-			.fdb = { .stations = 41,
-				 .fixed = 42,
-				 .events = { [FDB_NEW] = 43, [FDB_MOVED] = 44, [FDB_FULL] = 45 },
-				 .expired = 46,
-				 .removed = 47 },
-		};
+		sample_port(sample, i, tag);
 	}
 	sample->report = (struct report){ .elapsed_ns = 2500000000ULL,
 					  .current = true,

@@ -130,6 +130,7 @@ static void ports_programs_and_workers_are_there(void **state)
 		"\nmillrace_port_state_changes_total{port=\"lan\",device=\"d1\"} 2\n",
 		"\nmillrace_program_seen_packets_total{device=\"d0\"} 70\n",
 		"\nmillrace_program_passed_packets_total{device=\"d1\"} 81\n",
+		"\nmillrace_program_departed_packets_total{device=\"d0\"} 85\n",
 		"\nmillrace_unexplained_packets{device=\"d0\"} 90\n",
 		"\nmillrace_worker_frames{forward=\"main\",worker=\"1\",cpu=\"5\"} 10001\n",
 		"\nmillrace_worker_pool_frames{forward=\"main\",worker=\"0\",cpu=\"4\"} 5000\n",
