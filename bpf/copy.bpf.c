@@ -14,8 +14,8 @@
 #include "maps.h"
 #include "millrace_shared.h"
 
-/* How much of a frame is taken: all of it. */
-#define WHOLE 0xffffffff
+/* How much of a frame is taken: all of it, and the most that an int says. */
+#define WHOLE 0x7fffffff
 
 SEC("socket")
 int millrace_copy(struct __sk_buff *skb)
@@ -31,4 +31,4 @@ int millrace_copy(struct __sk_buff *skb)
 	return classify_all(skb, policy, taken).verdict == MILLRACE_BOTH ? WHOLE : 0;
 }
 
-char _license[] SEC("license") = "Dual BSD/GPL";
+char program_license[] SEC("license") = "Dual BSD/GPL";

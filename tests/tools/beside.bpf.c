@@ -18,7 +18,9 @@ struct {
 SEC("xdp")
 int beside(struct xdp_md *ctx)
 {
+	/* NOLINTBEGIN(performance-no-int-to-ptr): the context holds them so */
 	void *data = (void *)(long)ctx->data, *end = (void *)(long)ctx->data_end;
+	/* NOLINTEND(performance-no-int-to-ptr) */
 	const struct ethhdr *ethernet = data;
 	__u32 zero = 0;
 	__u64 *count = bpf_map_lookup_elem(&beside_count, &zero);
@@ -30,4 +32,4 @@ int beside(struct xdp_md *ctx)
 	return ethernet->h_proto == bpf_htons(BESIDE_DROPS) ? XDP_DROP : XDP_PASS;
 }
 
-char _license[] SEC("license") = "Dual BSD/GPL";
+char program_license[] SEC("license") = "Dual BSD/GPL";
