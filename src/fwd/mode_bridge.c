@@ -175,13 +175,15 @@ static always_inline enum drop_reason no_way(const struct bridge *bridge,
 	return DROP_ISOLATED;
 }
 
-/* Where the packet at the cursor goes, as bits; or 0, with *drop. */
+/* Where the packet at the cursor goes, as bits; or 0, with *drop. What reaches no port is not flooded, and takes
+ * nothing of a storm limit. */
 static always_inline uint32_t choose_ports(struct bridge_look *look, struct queue *ingress,
 					   const struct ring_cursor *rx, unsigned index,
-					   enum drop_reason *drop)
+					   enum drop_reason *drop, bool vlans)
 {
+	const struct bridge *bridge = look->worker->bridge;
 	/* Pairs with bridge_block(), like the next. */
-	uint32_t reach = load_relaxed(&look->worker->bridge->to[ingress->port]);
+	uint32_t reach = load_relaxed(&bridge->to[ingress->port]);
 	uint8_t port = look->frames.port[index];
 
 	*drop = (enum drop_reason)look->drop[index];
@@ -190,14 +192,19 @@ static always_inline uint32_t choose_ports(struct bridge_look *look, struct queu
 	*drop = DROP_BLOCKED;
 	if (unlikely(look->frames.learned[index] == FDB_DENIED || port == FDB_BLOCKED))
 		return 0;
-	*drop = no_way(look->worker->bridge, ingress, port);
 	if (likely(port < CONF_PORTS_MAX))
-		return reach & 1U << port;
+		reach &= 1U << port;
+	*drop = no_way(bridge, ingress, port);
+	if (vlans && reach) {
+		reach &= bridge->vlans->of[look->vlan[index].vlan].member;
+		*drop = DROP_VLAN_EGRESS;
+	}
+	if (likely(port < CONF_PORTS_MAX) || unlikely(!reach))
+		return reach;
 	if (unlikely(look->worker->storm)) {
 		*drop = storm_doubt(look, rx);
 		if (*drop != DROP_REASONS)
 			return 0;
-		*drop = no_way(look->worker->bridge, ingress, port);
 	}
 	ingress->flooded++;
 	return reach;
@@ -225,12 +232,7 @@ static always_inline unsigned bridge_some(struct outlets *outlets, struct ring_c
 	for (unsigned i = 0; i < count; i++) {
 		uint32_t descs = plain ? 1 : look.descs[i];
 		enum drop_reason drop;
-		uint32_t ports = choose_ports(&look, ingress, rx, i, &drop);
-
-		if (kind.vlans && ports) {
-			ports &= worker->bridge->vlans->of[look.vlan[i].vlan].member;
-			drop = DROP_VLAN_EGRESS; /* if no port is left */
-		}
+		uint32_t ports = choose_ports(&look, ingress, rx, i, &drop, kind.vlans);
 
 		ingress->rx_bytes += packet_bytes(rx, descs);
 		if (unlikely(!ports)) {

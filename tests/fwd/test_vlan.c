@@ -52,15 +52,19 @@ static const struct {
 	{ 2, "4095", "8100efff", { NOTHING, NOTHING }, DROP_VLAN_RESERVED },
 };
 
-static struct rig *vlan_open(const char *const *modes)
+/* broadcasts: that the first port takes a second; 0: any number. */
+static struct rig *vlan_open_limited(const char *const *modes, uint32_t broadcasts,
+				     unsigned workers)
 {
 	static struct vlan_mode mode[3];
 	struct bridge_opts opts = { .ports = 3,
-				    .workers = 1,
+				    .workers = workers,
 				    .stations_max = 1024,
 				    .ageing_s = 300,
 				    .reserved = BRIDGE_RESERVED_STP };
 	struct rig *rig = rig_open(3);
+
+	opts.port[0].storm_limit[STORM_BROADCAST] = broadcasts;
 
 	for (unsigned i = 0; i < 3; i++) {
 		struct vlan_wrong wrong;
@@ -71,7 +75,13 @@ static struct rig *vlan_open(const char *const *modes)
 	}
 	assert_int_equal(bridge_new(&rig->worker->bridge, &opts), 0);
 	rig->worker->fdb_view = fdb_view(rig->worker->bridge->fdb, 0);
+	rig->worker->storm = rig->worker->bridge->storm;
 	return rig;
+}
+
+static struct rig *vlan_open(const char *const *modes)
+{
+	return vlan_open_limited(modes, 0, 1);
 }
 
 static uint64_t drops(const struct rig *rig, enum drop_reason reason)
@@ -241,6 +251,95 @@ static void stations_are_learned_in_the_vlan_of_the_port(void **state)
 	vlan_close(rig);
 }
 
+/* A frame in a VLAN that no other port is in reaches none: it is not flooded, and the limit is for those that
+ * are. */
+static void what_no_port_gets_takes_nothing_of_a_storm_limit(void **state)
+{
+	static const char *const modes[] = { "trunk 10,20", "access 10", "access 10" };
+	struct rig *rig = vlan_open_limited(modes, 10, 1);
+
+	(void)state;
+	for (unsigned i = 0; i < 5; i++)
+		receive(rig, 0, (struct sample){ 10, BROADCAST, "81000014", 46 });
+	receive(rig, 0, (struct sample){ 10, 99, "81000014", 46 });
+	pass(rig);
+	assert_int_equal(drops(rig, DROP_VLAN_EGRESS), 6);
+	assert_int_equal(drops(rig, DROP_STORM_BROADCAST), 0);
+	assert_int_equal(rig->worker->queue[0].flooded, 0);
+	for (unsigned i = 0; i < 2; i++)
+		receive(rig, 0, (struct sample){ 10, BROADCAST, "8100000a", 46 });
+	pass(rig);
+	assert_int_equal(drops(rig, DROP_VLAN_EGRESS), 6);
+	assert_int_equal(drops(rig, DROP_STORM_BROADCAST), 1);
+	assert_int_equal(rig->worker->queue[0].flooded, 1);
+	assert_int_equal(rig->socket[1]->sent, 1);
+	/* Likewise where every other port is blocked. */
+	bridge_block(rig->worker->bridge, 1, true);
+	bridge_block(rig->worker->bridge, 2, true);
+	receive(rig, 0, (struct sample){ 10, BROADCAST, "8100000a", 46 });
+	pass(rig);
+	assert_int_equal(drops(rig, DROP_LOOP_BLOCKED), 1);
+	assert_int_equal(rig->worker->queue[0].flooded, 1);
+	vlan_close(rig);
+}
+
+/* IEEE 802.3 has the MAC pad what it sends to 60 bytes, and so devices do: here it is as long as it is. */
+static void a_frame_that_loses_its_tag_is_not_padded(void **state)
+{
+	struct rig *rig = vlan_open(port_modes[0]);
+
+	(void)state;
+	receive(rig, 2, (struct sample){ 10, BROADCAST, "8100000a", 42 }); /* 60 bytes */
+	pass(rig);
+	assert_int_equal(fake_sent(rig->socket[0], 0)->len, 56);
+	assert_sent(rig, 1, (struct sample){ 10, BROADCAST, "", 42 });
+	vlan_close(rig);
+}
+
+/* The second worker's third port is another one's to send on: the copy that it hands over has its tag, and its
+ * own frame another. */
+static void a_copy_is_handed_over_with_its_tag(void **state)
+{
+	struct rig *receiver = vlan_open_limited(port_modes[0], 0, 2), *sender = rig_open(2);
+	struct bridge *bridge = receiver->worker->bridge;
+
+	(void)state;
+	sender->worker->bridge = bridge;
+	sender->worker->fdb_view = fdb_view(bridge->fdb, 1);
+	worker_plug(sender->worker, 2, NULL, false);
+	assert_int_equal(worker_connect(sender->worker, 2, receiver->worker, RIG_RING), 0);
+	for (unsigned i = 0; i < 10 * RIG_FRAMES; i++) {
+		uint32_t payload = 46 + i % 100;
+
+		/* To the access port without a tag, to the trunk with one. */
+		receive(sender, 0, (struct sample){ 10, BROADCAST, "8100a000", payload });
+		pass(sender);
+		pass(receiver);
+		assert_sent(sender, 1, (struct sample){ 10, BROADCAST, "", payload });
+		assert_int_equal(receiver->socket[2]->sent, i + 1);
+		assert_sent(receiver, 2, (struct sample){ 10, BROADCAST, "8100a00a", payload });
+		rig_balance(sender);
+		rig_balance(receiver);
+	}
+	/* What is for the trunk alone is lent itself, grown at its front, and comes home. */
+	receive(receiver, 2, (struct sample){ 30, BROADCAST, "8100000a", 46 });
+	pass(receiver);
+	for (unsigned i = 0; i < 10 * RIG_FRAMES; i++) {
+		receive(sender, 0, (struct sample){ 10, 30, "", 46 });
+		pass(sender);
+		pass(receiver);
+		assert_sent(receiver, 2, (struct sample){ 10, 30, "8100000a", 46 });
+		rig_balance(sender);
+	}
+	assert_int_equal(receiver->socket[2]->sent, 20 * RIG_FRAMES);
+	assert_int_equal(sender->worker->queue[2].drops[DROP_HAND_OVER_FULL], 0);
+	pass(sender);
+	worker_close_port(sender->worker, 2);
+	rig_close(sender);
+	rig_close(receiver);
+	bridge_free(bridge);
+}
+
 /* As where somebody else's program has moved a frame's beginning. */
 static void a_frame_grows_wherever_it_is_in_its_chunk(void **state)
 {
@@ -294,6 +393,9 @@ int main(void)
 		cmocka_unit_test(the_matrix),
 		cmocka_unit_test(a_tag_that_is_cut_off_is_no_vlan),
 		cmocka_unit_test(stations_are_learned_in_the_vlan_of_the_port),
+		cmocka_unit_test(what_no_port_gets_takes_nothing_of_a_storm_limit),
+		cmocka_unit_test(a_frame_that_loses_its_tag_is_not_padded),
+		cmocka_unit_test(a_copy_is_handed_over_with_its_tag),
 		cmocka_unit_test(a_frame_grows_wherever_it_is_in_its_chunk),
 	};
 	const struct CMUnitTest general_tests[] = {
