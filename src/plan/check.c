@@ -177,6 +177,41 @@ static void check_mtu(struct build *build, struct plan_forward *forward,
 			  device->name, conf->tx.size_max - overhead);
 }
 
+static bool share_vlan(const struct conf_port *one, const struct conf_port *other)
+{
+	for (unsigned vlan = 1; vlan <= VLAN_MODE_MAX; vlan++) {
+		if (vlan_mode_has(&one->vlan, vlan) && vlan_mode_has(&other->vlan, vlan))
+			return true;
+	}
+	return false;
+}
+
+/*
+ * Devices take a frame with a tag 4 bytes above their MTU, and none that is longer: what fills the MTU where
+ * it comes in fits where it leaves, with a tag or without, if the MTU is no smaller there.
+ */
+static void check_vlan_mtus(struct build *build, struct plan_forward *forward)
+{
+	for (unsigned i = 0; i < forward->ports; i++) {
+		const struct plan_port *port = &forward->port[i], *larger = NULL;
+
+		for (unsigned j = 0; j < forward->ports; j++) {
+			const struct plan_port *other = &forward->port[j];
+
+			if (other->device.mtu > (larger ? larger : port)->device.mtu &&
+			    share_vlan(port->conf, other->conf))
+				larger = other;
+		}
+		if (larger)
+			build_say(build, PLAN_WARNING, forward, port,
+				  "%s: MTU %u is less than that of %s (%u), with which it has a "
+				  "VLAN in common: longer frames from there are lost where they "
+				  "leave; `ip link set dev %s mtu %u`",
+				  port->device.name, port->device.mtu, larger->device.name,
+				  larger->device.mtu, port->device.name, larger->device.mtu);
+	}
+}
+
 /* A device that takes the VLAN tag out of a frame makes it cross what the tag kept apart. */
 static void check_vlan(struct build *build, struct plan_forward *forward,
 		       const struct plan_port *port)
@@ -315,7 +350,9 @@ void build_checks(struct build *build, struct plan_forward *forward)
 		check_mtu(build, forward, port);
 		check_vlan(build, forward, port);
 	}
-	if (all_present)
+	if (all_present) {
 		check_zero_copy(build, forward);
+		check_vlan_mtus(build, forward);
+	}
 	check_cpus(build, forward);
 }

@@ -23,7 +23,7 @@ static json_t *port_json(const struct plan_port *port)
 {
 	const struct netdev *device = &port->device;
 	json_t *object = json_object();
-	char pass[PASS_TEXT_SIZE];
+	char pass[PASS_TEXT_SIZE], vlan[VLAN_MODE_TEXT_SIZE];
 
 	json_object_set_new(object, "port", json_string(port->conf->name));
 	json_object_set_new(object, "device", json_string(port->conf->device));
@@ -31,6 +31,8 @@ static json_t *port_json(const struct plan_port *port)
 			    json_string(plan_attach_method(port->conf->attach_method)));
 	pass_print(&port->conf->pass, pass, sizeof(pass));
 	json_object_set_new(object, "pass", json_string(pass));
+	vlan_mode_print(&port->conf->vlan, vlan, sizeof(vlan));
+	json_object_set_new(object, "vlan_mode", json_string(vlan));
 	json_object_set_new(object, "present", json_boolean(device->present));
 	if (!device->present && device->awaited) {
 		json_object_set_new(object, "rx_queues", integer(device->rx_queues));

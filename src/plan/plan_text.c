@@ -129,6 +129,24 @@ static void print_passes(FILE *out, const struct plan_forward *forward)
 	}
 }
 
+/* What the ports of a bridge that has VLANs do with tags. */
+static void print_vlans(FILE *out, const struct plan_forward *forward)
+{
+	int name = 0;
+
+	for (unsigned i = 0; i < forward->ports; i++)
+		widen(&name, forward->port[i].conf->name);
+	for (unsigned i = 0; i < forward->ports; i++) {
+		const struct conf_port *port = forward->port[i].conf;
+		char text[VLAN_MODE_TEXT_SIZE];
+
+		if (port->vlan.kind == VLAN_MODE_TRANSPARENT)
+			continue;
+		vlan_mode_print(&port->vlan, text, sizeof(text));
+		fprintf(out, "  vlan %-*s  %s\n", name, port->name, text);
+	}
+}
+
 static void fill_worker_cells(struct worker_cells *cells, const struct plan_forward *forward,
 			      unsigned index)
 {
@@ -212,6 +230,7 @@ static void print_forward(FILE *out, const struct plan_forward *forward)
 	print_ports(out, forward);
 	print_methods(out, forward);
 	print_passes(out, forward);
+	print_vlans(out, forward);
 	print_workers(out, forward);
 }
 

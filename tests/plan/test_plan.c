@@ -563,6 +563,41 @@ static void the_mtu_must_fit_a_chunk(void **state)
 	assert_silent();
 }
 
+static void vlan_mode(unsigned port, const char *text)
+{
+	struct vlan_wrong wrong;
+
+	assert_int_equal(vlan_mode_parse(text, &world.port[port].vlan, &wrong), 0);
+}
+
+static void ports_of_a_vlan_have_one_mtu(void **state)
+{
+	(void)state;
+	make_host(CPUS, 2);
+	add_port("a", 1, 1, 0);
+	add_port("b", 1, 1, 0);
+	add_port("c", 1, 1, 0);
+	add_forward("main", CONF_MODE_BRIDGE, 3);
+	world.device[1].mtu = 1600;
+	world.device[2].mtu = 3000;
+	assert_silent(); /* tags are data */
+	vlan_mode(0, "access 10");
+	vlan_mode(1, "trunk 20,30 native 40");
+	vlan_mode(2, "trunk 20,40");
+	assert_says(PLAN_WARNING,
+		    "eth1: MTU 1600 is less than that of eth2 (3000), with which it has a VLAN in "
+		    "common: longer frames from there are lost where they leave; `ip link set dev "
+		    "eth1 mtu 3000`");
+	assert_true(world.plan->forward[0].complete);
+	vlan_mode(1, "trunk 10");
+	assert_says(PLAN_WARNING,
+		    "eth0: MTU 1500 is less than that of eth1 (1600), with which it has a VLAN in "
+		    "common: longer frames from there are lost where they leave; `ip link set dev "
+		    "eth0 mtu 1600`");
+	world.device[0].mtu = 1600;
+	assert_silent();
+}
+
 static void generated_frames_must_fit_the_mtu(void **state)
 {
 	struct conf_forward *forward;
@@ -1192,6 +1227,27 @@ static void text_for_people(void **state)
 	free(text);
 }
 
+static void vlans_of_a_bridge(void **state)
+{
+	char *text;
+
+	(void)state;
+	make_host(CPUS, 2);
+	add_port("wan", 1, 1, 0);
+	add_port("lan0", 1, 1, 0);
+	add_forward("main", CONF_MODE_BRIDGE, 2);
+	vlan_mode(0, "trunk 1-10, 20 native 5");
+	vlan_mode(1, "access 20");
+	make();
+	text = printed(plan_text);
+	assert_non_null(strstr(text, "\n  vlan wan   trunk 1-10,20 native 5\n"
+				     "  vlan lan0  access 20\n  worker 0 "));
+	free(text);
+	text = printed(plan_json);
+	assert_non_null(strstr(text, "\"vlan_mode\":\"access 20\""));
+	free(text);
+}
+
 /* The object has these keys and no other, in this order. */
 static void assert_keys(json_t *object, const char *keys)
 {
@@ -1232,7 +1288,7 @@ static void json_for_programs(void **state)
 	assert_true(json_is_true(json_object_get(forward, "complete")));
 	assert_keys(
 		at(forward, "ports", 0),
-		"port device attach_method pass present interface ifindex driver link_up mtu rx_queues "
+		"port device attach_method pass vlan_mode present interface ifindex driver link_up mtu rx_queues "
 		"tx_queues numa_node rx_vlan_offload rx_vlan_offload_fixed");
 	assert_keys(at(forward, "umems", 0), "frames frame_size bytes numa_node");
 	one = at(forward, "workers", 2);
@@ -1243,7 +1299,7 @@ static void json_for_programs(void **state)
 	assert_int_equal(json_integer_value(json_object_get(at(one, "lanes", 1), "hand_to")), 0);
 	assert_true(json_is_null(json_object_get(at(one, "lanes", 0), "hand_to")));
 	assert_keys(at(at(root, "forwards", 2), "ports", 0),
-		    "port device attach_method pass present");
+		    "port device attach_method pass vlan_mode present");
 	assert_true(json_is_false(json_object_get(at(root, "forwards", 2), "complete")));
 	assert_keys(at(root, "messages", 0), "level forward port text");
 	assert_string_equal(json_string_value(json_object_get(at(root, "messages", 0), "level")),
@@ -1292,6 +1348,7 @@ int main(void)
 		PLANNED(what_stands_on_a_port_is_named),
 		PLANNED(the_mtu_limit_follows_the_chunk),
 		PLANNED(the_mtu_must_fit_a_chunk),
+		PLANNED(ports_of_a_vlan_have_one_mtu),
 		PLANNED(generated_frames_must_fit_the_mtu),
 		PLANNED(queues_beyond_the_active_ones_are_named_once_a_port),
 		PLANNED(without_any_tx_queue_nothing_can_be_handed),
@@ -1317,6 +1374,7 @@ int main(void)
 		PLANNED(slices_of_one_umem_follow_the_lanes),
 		PLANNED(every_plan_is_sound),
 		PLANNED(text_for_people),
+		PLANNED(vlans_of_a_bridge),
 		PLANNED(json_for_programs),
 		PLANNED(an_output_that_takes_nothing_is_an_error),
 	};
