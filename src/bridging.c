@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "fwd/bridge.h"
+#include "fwd/probe.h"
 
 _Static_assert(CONF_STATIONS_MAX == FDB_STATIONS_MAX, "as many as the table takes");
 _Static_assert(CONF_AGEING_MAX == FDB_AGEING_MAX, "as long as the table counts");
@@ -21,6 +22,7 @@ static struct bridge_opts opts_of(const struct forwarder *forwarder)
 		.stations_max = conf->stations_max,
 		.ageing_s = conf->ageing_s,
 		.reserved = conf->forward_reserved ? BRIDGE_RESERVED_MOST : BRIDGE_RESERVED_STP,
+		.probes = conf->loop_probe_s,
 	};
 
 	if (conf->mode == CONF_MODE_PATCH)
@@ -66,6 +68,7 @@ void bridging_give(const struct forwarder *forwarder, struct worker *worker, uns
 		return;
 	worker->bridge = forwarder->bridge;
 	worker->fdb_view = fdb_view(forwarder->bridge->fdb, index);
+	worker->probes = forwarder->bridge->probes ? &forwarder->bridge->probes[index] : NULL;
 	worker->storm = forwarder->bridge->storm ? &forwarder->bridge->storm[index] : NULL;
 }
 

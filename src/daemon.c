@@ -138,7 +138,10 @@ static int on_done(sd_event_source *source, int fd, uint32_t events, void *conte
 
 	(void)source, (void)events;
 	/* Read, so that it is empty again; who wrote is seen below. */
-	if (read(fd, &count, sizeof(count)) < 0 || !fleet_done(&daemon->fleet))
+	if (read(fd, &count, sizeof(count)) < 0)
+		return 0;
+	loop_alarm_news(&daemon->fleet);
+	if (!fleet_done(&daemon->fleet))
 		return 0;
 	return sd_event_exit(daemon->loop, 0);
 }

@@ -11,7 +11,7 @@ struct fleet {
 	struct plan *plan;	 /* of that conf */
 	unsigned forwards;
 	struct forwarder **forward; /* owned; as the configuration lists them */
-	int done_fd;		    /* eventfd: workers with a finite job write to it */
+	int done_fd; /* eventfd: workers write to it, with a finite job or a probe that came back */
 };
 
 /* How many there are, over all forwards. */

@@ -15,6 +15,7 @@
 #include "fwd/worker.h"
 #include "lane.h"
 #include "loop_alarm.h"
+#include "loop_probe.h"
 #include "plan/plan.h"
 #include "xdp/umem.h"
 
@@ -43,7 +44,8 @@ struct forwarder {
 	struct bridge *bridge; /* of a bridge; else NULL. Owned; bridging.c's, as the next */
 	struct forwarder_moves moves;
 	struct loop_alarm loop_alarm;
-	int done_fd; /* eventfd: workers with a finite job write to it. Borrowed. */
+	struct loop_probe loop_probe;
+	int done_fd; /* eventfd of the fleet: workers write to it. Borrowed. */
 };
 
 static inline struct lane *forwarder_lane(const struct forwarder *forwarder, unsigned worker,

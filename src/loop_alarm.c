@@ -9,6 +9,7 @@
 #include "bridging.h"
 #include "fleet.h"
 #include "fwd/bridge.h"
+#include "loop_probe.h"
 
 /* The two ports that most stations moved to within the second. */
 static void find_busiest(const uint64_t *within, unsigned ports, unsigned *first, unsigned *second)
@@ -59,22 +60,40 @@ enum loop_event loop_alarm_look(struct loop_alarm *alarm, const uint64_t *moves,
 		alarm->seen_ns = now_ns;
 		if (now_ns < alarm->blocked_until_ns)
 			return LOOP_NOTHING;
+		if (alarm->back_ns && now_ns - alarm->back_ns < 2 * alarm->probe_ns)
+			return LOOP_STAYS;
 		alarm->blocked = false;
 		return LOOP_AGAIN;
 	}
 	if (find_loop(alarm, moves, ports)) {
+		alarm->probed = false;
 		alarm->seen_ns = now_ns;
 		return LOOP_SEEN;
 	}
-	if (!alarm->suspected || now_ns - alarm->seen_ns < LOOP_QUIET_NS)
+	if (!alarm->suspected || now_ns - alarm->seen_ns < loop_alarm_quiet_ns(alarm))
 		return LOOP_NOTHING;
 	alarm->suspected = false;
 	return LOOP_OVER;
 }
 
+enum loop_event loop_alarm_back(struct loop_alarm *alarm, unsigned out, unsigned in,
+				uint64_t now_ns)
+{
+	if (alarm->blocked) {
+		alarm->back_ns = now_ns;
+		return LOOP_NOTHING;
+	}
+	alarm->probed = true;
+	alarm->port[0] = out < in ? out : in;
+	alarm->port[1] = out < in ? in : out;
+	alarm->seen_ns = now_ns;
+	return LOOP_SEEN;
+}
+
 void loop_alarm_block(struct loop_alarm *alarm, uint64_t until_ns)
 {
 	alarm->blocked = true;
+	alarm->back_ns = 0;
 	alarm->blocked_until_ns = until_ns;
 }
 
@@ -88,18 +107,34 @@ static const char *name_of(struct forwarder *forwarder, unsigned index)
 	return port_of(forwarder, index)->conf->name;
 }
 
+/* By what it is suspected, and between which ports. */
+static void print_cause(struct forwarder *forwarder, char *text, size_t size)
+{
+	const struct loop_alarm *alarm = &forwarder->loop_alarm;
+
+	if (!alarm->probed)
+		snprintf(text, size, "stations flap between ports %.*s and %.*s", CONF_NAME_MAX,
+			 name_of(forwarder, 0), CONF_NAME_MAX, name_of(forwarder, 1));
+	else if (alarm->port[0] != alarm->port[1])
+		snprintf(text, size, "a probe out of port %.*s or %.*s came back on the other",
+			 CONF_NAME_MAX, name_of(forwarder, 0), CONF_NAME_MAX,
+			 name_of(forwarder, 1));
+	else
+		snprintf(text, size, "a probe out of port %.*s came back on it", CONF_NAME_MAX,
+			 name_of(forwarder, 0));
+}
+
 static void show(struct forwarder *forwarder, uint64_t now_ns)
 {
 	const struct loop_alarm *alarm = &forwarder->loop_alarm;
-	char blocked[PORT_REASON_SIZE] = "";
+	char blocked[64 + CONF_NAME_SIZE] = "", cause[64 + 2 * CONF_NAME_SIZE];
 	char reason[PORT_REASON_SIZE];
 
 	if (alarm->blocked)
 		snprintf(blocked, sizeof(blocked), "; %.*s is blocked for %u s", CONF_NAME_MAX,
 			 name_of(forwarder, 1), forwarder->conf->loop_block_s);
-	snprintf(reason, sizeof(reason),
-		 "loop-suspected: stations flap between ports %.*s and %.*s%s", CONF_NAME_MAX,
-		 name_of(forwarder, 0), CONF_NAME_MAX, name_of(forwarder, 1), blocked);
+	print_cause(forwarder, cause, sizeof(cause));
+	snprintf(reason, sizeof(reason), "loop-suspected: %s%s", cause, blocked);
 	for (unsigned i = 0; i < 2; i++)
 		port_state_fault(&port_of(forwarder, i)->states, PORT_FAULT_LOOP,
 				 alarm->suspected ? reason : NULL, now_ns);
@@ -113,9 +148,36 @@ static void cut(struct forwarder *forwarder, uint64_t now_ns)
 	if (!block_s)
 		return;
 	loop_alarm_block(alarm, now_ns + block_s * NSEC_PER_SEC);
+	loop_probe_forget(forwarder);
 	bridging_block(forwarder, alarm->port[1], true);
 	log_warning("forward %s: port %s is blocked for %u s (loop-block)", forwarder->conf->name,
 		    name_of(forwarder, 1), block_s);
+}
+
+static void tell(struct forwarder *forwarder)
+{
+	const struct loop_alarm *alarm = &forwarder->loop_alarm;
+	const char *hint = forwarder->conf->loop_block_s ?
+				   "" :
+				   " (loop-block = 30s would block one of them meanwhile)";
+
+	if (!alarm->probed)
+		log_warning(
+			"forward %s: loop-suspected: stations flap between ports %s and %s, %llu "
+			"moves within a second; look for a cable or a bridge that joins what is "
+			"behind them, and unplug it%s",
+			forwarder->conf->name, name_of(forwarder, 0), name_of(forwarder, 1),
+			(unsigned long long)alarm->count, hint);
+	else if (alarm->port[0] != alarm->port[1])
+		log_warning(
+			"forward %s: loop-suspected: a probe out of port %s or %s came back on "
+			"the other; look for a cable or a bridge that joins what is behind them, "
+			"and unplug it%s",
+			forwarder->conf->name, name_of(forwarder, 0), name_of(forwarder, 1), hint);
+	else
+		log_warning("forward %s: loop-suspected: a probe out of port %s came back on it; "
+			    "look for a cable that has both ends behind it, and unplug it",
+			    forwarder->conf->name, name_of(forwarder, 0));
 }
 
 /* `before`: the ports that were suspected until now, and are not to stay so if these are others. */
@@ -128,28 +190,18 @@ static void raise_alarm(struct forwarder *forwarder, const unsigned *before, uin
 		port_state_fault(&forwarder->port[before[i]].states, PORT_FAULT_LOOP, NULL, now_ns);
 	alarm->suspected = true;
 	if (!told)
-		log_warning(
-			"forward %s: loop-suspected: stations flap between ports %s and %s, %llu "
-			"moves within a second; look for a cable or a bridge that joins what is "
-			"behind them, and unplug it%s",
-			forwarder->conf->name, name_of(forwarder, 0), name_of(forwarder, 1),
-			(unsigned long long)alarm->count,
-			forwarder->conf->loop_block_s ?
-				"" :
-				" (loop-block = 30s would block one of them meanwhile)");
+		tell(forwarder);
 	cut(forwarder, now_ns);
 	show(forwarder, now_ns);
 }
 
-static void watch_bridge(struct forwarder *forwarder, uint64_t now_ns)
+/* `before`: as of raise_alarm(). */
+static void follow(struct forwarder *forwarder, enum loop_event event, const unsigned *before,
+		   uint64_t now_ns)
 {
 	struct loop_alarm *alarm = &forwarder->loop_alarm;
-	const unsigned before[2] = { alarm->port[0], alarm->port[1] };
-	uint64_t moves[CONF_PORTS_MAX];
 
-	for (unsigned i = 0; i < forwarder->ports; i++)
-		moves[i] = fdb_count(forwarder->bridge->fdb, i).events[FDB_MOVED];
-	switch (loop_alarm_look(alarm, moves, forwarder->ports, now_ns)) {
+	switch (event) {
 	case LOOP_SEEN:
 		raise_alarm(forwarder, before, now_ns);
 		break;
@@ -159,15 +211,51 @@ static void watch_bridge(struct forwarder *forwarder, uint64_t now_ns)
 			 name_of(forwarder, 1));
 		show(forwarder, now_ns);
 		break;
+	case LOOP_STAYS:
+		loop_probe_forget(forwarder);
+		loop_alarm_block(alarm, now_ns + forwarder->conf->loop_block_s * NSEC_PER_SEC);
+		log_info("forward %s: port %s is blocked for another %u s, for probes still come "
+			 "back",
+			 forwarder->conf->name, name_of(forwarder, 1),
+			 forwarder->conf->loop_block_s);
+		break;
 	case LOOP_OVER:
 		log_info("forward %s: no loop between ports %s and %s for %llu s",
 			 forwarder->conf->name, name_of(forwarder, 0), name_of(forwarder, 1),
-			 LOOP_QUIET_NS / NSEC_PER_SEC);
+			 loop_alarm_quiet_ns(alarm) / NSEC_PER_SEC);
 		show(forwarder, now_ns);
 		break;
 	case LOOP_NOTHING:
 		break;
 	}
+}
+
+/* Probes that came back. */
+static void take_backs(struct forwarder *forwarder, uint64_t now_ns)
+{
+	struct loop_alarm *alarm = &forwarder->loop_alarm;
+	unsigned out, in;
+
+	while (loop_probe_back(forwarder, &out, &in)) {
+		const unsigned before[2] = { alarm->port[0], alarm->port[1] };
+
+		follow(forwarder, loop_alarm_back(alarm, out, in, now_ns), before, now_ns);
+	}
+}
+
+static void watch_bridge(struct forwarder *forwarder, uint64_t now_ns)
+{
+	struct loop_alarm *alarm = &forwarder->loop_alarm;
+	uint64_t moves[CONF_PORTS_MAX];
+	unsigned before[2];
+
+	take_backs(forwarder, now_ns);
+	memcpy(before, alarm->port, sizeof(before));
+	for (unsigned i = 0; i < forwarder->ports; i++)
+		moves[i] = fdb_count(forwarder->bridge->fdb, i).events[FDB_MOVED];
+	follow(forwarder, loop_alarm_look(alarm, moves, forwarder->ports, now_ns), before, now_ns);
+	alarm->probe_ns = forwarder->conf->loop_probe_s * NSEC_PER_SEC;
+	loop_probe_send(forwarder, now_ns);
 }
 
 bool loop_alarm_watch(const struct fleet *fleet)
@@ -182,4 +270,14 @@ bool loop_alarm_watch(const struct fleet *fleet)
 		any = true;
 	}
 	return any;
+}
+
+void loop_alarm_news(const struct fleet *fleet)
+{
+	uint64_t now_ns = clock_now_ns();
+
+	for (unsigned i = 0; i < fleet->forwards; i++) {
+		if (fleet->forward[i]->bridge)
+			take_backs(fleet->forward[i], now_ns);
+	}
 }

@@ -12,6 +12,23 @@ void bridging_block(const struct forwarder *forwarder, unsigned port, bool block
 	(void)forwarder, (void)port, (void)block;
 }
 
+/* What loop_probe.c would do is test_loop_probe.c's. */
+void loop_probe_send(struct forwarder *forwarder, uint64_t now)
+{
+	(void)forwarder, (void)now;
+}
+
+bool loop_probe_back(struct forwarder *forwarder, unsigned *out, unsigned *in)
+{
+	(void)forwarder, (void)out, (void)in;
+	return false;
+}
+
+void loop_probe_forget(struct forwarder *forwarder)
+{
+	(void)forwarder;
+}
+
 static struct loop_alarm alarm_of;
 static uint64_t moves[PORTS], now_ns;
 
@@ -120,6 +137,66 @@ static void a_blocked_port_comes_back_and_what_was_before_does_not_count(void **
 	assert_int_equal(look(50, 50), LOOP_SEEN);
 }
 
+/* A probe came back, just after the last look. */
+static enum loop_event back(unsigned out, unsigned in)
+{
+	enum loop_event event = loop_alarm_back(&alarm_of, out, in, now_ns);
+
+	alarm_of.suspected |= event == LOOP_SEEN;
+	return event;
+}
+
+static void a_probe_tells_at_once_and_names_its_ports(void **state)
+{
+	(void)state;
+	assert_int_equal(back(3, 1), LOOP_SEEN);
+	assert_int_equal(alarm_of.port[0], 1);
+	assert_int_equal(alarm_of.port[1], 3);
+	assert_true(alarm_of.probed);
+	assert_int_equal(back(2, 2), LOOP_SEEN);
+	assert_int_equal(alarm_of.port[0], 2);
+	assert_int_equal(alarm_of.port[1], 2);
+	look(0, 0);
+	assert_int_equal(look(50, 50), LOOP_SEEN);
+	assert_false(alarm_of.probed);
+}
+
+/* With rounds further apart than the time of quiet it would be over before each. */
+static void it_is_not_over_before_another_round(void **state)
+{
+	unsigned looks = 0;
+
+	(void)state;
+	alarm_of.probe_ns = 60 * NSEC_PER_SEC;
+	assert_int_equal(back(0, 1), LOOP_SEEN);
+	while (look(0, 0) == LOOP_NOTHING)
+		looks++;
+	assert_int_equal(looks + 1, (LOOP_QUIET_NS + alarm_of.probe_ns) / LOOP_LOOK_NS);
+	assert_false(alarm_of.suspected);
+}
+
+static void a_port_stays_blocked_while_probes_come_back(void **state)
+{
+	(void)state;
+	alarm_of.probe_ns = NSEC_PER_SEC;
+	for (int turn = 0; turn < 2; turn++) {
+		assert_int_equal(back(0, 1), LOOP_SEEN);
+		loop_alarm_block(&alarm_of, now_ns + 2 * NSEC_PER_SEC);
+		for (int i = 0; i < 7; i++)
+			assert_int_equal(look(0, 0), LOOP_NOTHING);
+		assert_int_equal(back(1, 0), LOOP_NOTHING);
+		assert_int_equal(look(0, 0), LOOP_STAYS);
+		assert_true(alarm_of.blocked);
+		loop_alarm_block(&alarm_of, now_ns + 2 * NSEC_PER_SEC);
+		/* One early in the time is not enough. */
+		assert_int_equal(back(1, 0), LOOP_NOTHING);
+		for (int i = 0; i < 7; i++)
+			assert_int_equal(look(0, 0), LOOP_NOTHING);
+		assert_int_equal(look(0, 0), LOOP_AGAIN);
+		assert_false(alarm_of.blocked);
+	}
+}
+
 #define test_of(name) cmocka_unit_test_setup(name, reset)
 
 int main(void)
@@ -131,6 +208,9 @@ int main(void)
 		test_of(the_two_busiest_ports_are_named),
 		test_of(it_is_over_after_the_time_of_quiet),
 		test_of(a_blocked_port_comes_back_and_what_was_before_does_not_count),
+		test_of(a_probe_tells_at_once_and_names_its_ports),
+		test_of(it_is_not_over_before_another_round),
+		test_of(a_port_stays_blocked_while_probes_come_back),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -180,6 +180,7 @@ struct conf_forward {
 	unsigned stations_max;
 	unsigned ageing_s;     /* 0: stations are never forgotten */
 	unsigned loop_block_s; /* a port where a loop is suspected is blocked so long; 0: not */
+	unsigned loop_probe_s; /* between two probes for loops out of each port; 0: none */
 	bool forward_reserved; /* frames to 01:80:c2:00:00:02 to -0f cross it */
 	unsigned line;	       /* of the file that it begins at; 0: from flags */
 };

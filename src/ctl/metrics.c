@@ -70,6 +70,8 @@ static const struct socket_family socket_families[] = {
 	  COUNTED(flooded) },
 	{ { "millrace_flood_copies", "", "Copies made of frames received, for further ports.", false },
 	  COUNTED(copies) },
+	{ { "millrace_loop_probes", "", "Probes for loops sent, of our own.", false },
+	  COUNTED(probes) },
 	{ { "millrace_partial_checksums", "",
 	    "Sampled frames whose checksum was left to their sender's device.", false },
 	  COUNTED(partial_checksums) },

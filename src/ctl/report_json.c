@@ -77,6 +77,7 @@ json_t *report_socket_json(const struct report_socket *socket)
 	json_object_set_new(object, "tx_descriptors", json_count(counts->tx_descriptors));
 	json_object_set_new(object, "flooded", json_count(counts->flooded));
 	json_object_set_new(object, "copies", json_count(counts->copies));
+	json_object_set_new(object, "probes", json_count(counts->probes));
 	json_object_set_new(object, "partial_checksums", json_count(counts->partial_checksums));
 	json_object_set_new(object, "drops", drops_json(counts));
 	json_object_set_new(object, "rx_dropped", json_count(stats->rx_dropped));

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "fwd/probe.h"
 #include "fwd/vlan.h"
 
 /* Where frames of a port may go, as bits. */
@@ -86,6 +87,8 @@ int bridge_new(struct bridge **result, const struct bridge_opts *opts)
 	err = set_storm_limits(bridge, opts);
 	if (!err)
 		err = make_vlans(bridge, opts);
+	if (!err && opts->probes)
+		err = probes_new(&bridge->probes, opts->workers);
 	if (!err)
 		err = fdb_new(&bridge->fdb, &params);
 	if (err) {
@@ -116,6 +119,7 @@ void bridge_free(struct bridge *bridge)
 	if (bridge) {
 		fdb_free(bridge->fdb);
 		free(bridge->storm);
+		free(bridge->probes);
 		vlan_table_free(bridge->vlans);
 	}
 	free(bridge);

@@ -16,6 +16,7 @@
 #include "fwd/fdb.h"
 #include "fwd/storm.h"
 
+struct probes;
 struct vlan_table;
 
 /* Of 01:80:c2:00:00:0X, which IEEE 802.1Q keeps from crossing a bridge, as bits X: those that do here. */
@@ -40,6 +41,7 @@ struct bridge {
 	/* Owner: main. */
 	GROUP_BEGIN(cold);
 	uint16_t reach[CONF_PORTS_MAX]; /* what `to` is while no port is blocked */
+	struct probes *probes;		/* of each worker; NULL: none are sent. Owned */
 	GROUP_END(cold);
 };
 
@@ -52,6 +54,7 @@ struct bridge_opts {
 	uint32_t stations_max;
 	uint32_t ageing_s; /* 0: stations do not age */
 	uint16_t reserved;
+	bool probes; /* for loops are to be sent */
 	struct bridge_port_opts {
 		bool hairpin;			   /* what it receives may leave by it */
 		bool isolated;			   /* sends nothing to others that are */
@@ -62,7 +65,7 @@ struct bridge_opts {
 };
 
 /* Main thread. Returns 0 with *result for bridge_free(), or -errno without a message: -ENOMEM, or
- * fdb_new()'s. */
+ * fdb_new()'s and probes_new()'s. */
 int bridge_new(struct bridge **result, const struct bridge_opts *opts);
 
 /* The workers have ended. NULL is fine. */

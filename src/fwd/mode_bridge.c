@@ -3,6 +3,7 @@
 #include "fwd/bridge.h"
 #include "fwd/flood.h"
 #include "fwd/mode.h"
+#include "fwd/probe.h"
 #include "fwd/vlan.h"
 
 #define BROADCAST_MAC 0xffffffffffffULL /* as bridge_mac() has it */
@@ -60,6 +61,15 @@ static always_inline enum drop_reason source_doubt(const struct bridge *bridge, 
 	return DROP_REASONS;
 }
 
+/* What to say of a frame whose source is ours: a probe that came back is noted. */
+static COLD enum drop_reason own_doubt(const struct bridge_look *look, const uint8_t *bytes,
+				       uint32_t len)
+{
+	if (look->worker->probes && probes_take(look->worker, look->ingress->port, bytes, len))
+		return DROP_LOOP_PROBE;
+	return DROP_SOURCE_OWN;
+}
+
 /* Reads the frame's tag. Returns DROP_REASONS, or why it is none. */
 static always_inline enum drop_reason read_tag(const uint8_t *bytes, uint32_t len,
 					       struct vlan_frame *frame)
@@ -84,8 +94,9 @@ static always_inline enum drop_reason look_at_frame(struct bridge_look *look, un
 	enum drop_reason drop = source_doubt(bridge, source);
 	struct vlan_frame frame;
 
-	if (likely(drop == DROP_REASONS))
-		drop = read_tag(bytes, len, &frame);
+	if (unlikely(drop != DROP_REASONS))
+		return drop == DROP_SOURCE_OWN ? own_doubt(look, bytes, len) : drop;
+	drop = read_tag(bytes, len, &frame);
 	if (unlikely(drop != DROP_REASONS))
 		return drop;
 	if (unlikely(is_reserved(destination)) && !(bridge->reserved & 1U << (bytes[5] & 0xf)))
@@ -175,15 +186,13 @@ static always_inline enum drop_reason no_way(const struct bridge *bridge,
 	return DROP_ISOLATED;
 }
 
-/* Where the packet at the cursor goes, as bits; or 0, with *drop. What reaches no port is not flooded, and takes
- * nothing of a storm limit. */
-static always_inline uint32_t choose_ports(struct bridge_look *look, struct queue *ingress,
-					   const struct ring_cursor *rx, unsigned index,
+/* Where the packet of that index may go, as bits; or 0, with *drop. */
+static always_inline uint32_t choose_ports(const struct bridge_look *look, unsigned index,
 					   enum drop_reason *drop, bool vlans)
 {
 	const struct bridge *bridge = look->worker->bridge;
 	/* Pairs with bridge_block(), like the next. */
-	uint32_t reach = load_relaxed(&bridge->to[ingress->port]);
+	uint32_t reach = load_relaxed(&bridge->to[look->ingress->port]);
 	uint8_t port = look->frames.port[index];
 
 	*drop = (enum drop_reason)look->drop[index];
@@ -194,20 +203,25 @@ static always_inline uint32_t choose_ports(struct bridge_look *look, struct queu
 		return 0;
 	if (likely(port < CONF_PORTS_MAX))
 		reach &= 1U << port;
-	*drop = no_way(bridge, ingress, port);
+	*drop = no_way(bridge, look->ingress, port);
 	if (vlans && reach) {
 		reach &= bridge->vlans->of[look->vlan[index].vlan].member;
 		*drop = DROP_VLAN_EGRESS;
 	}
-	if (likely(port < CONF_PORTS_MAX) || unlikely(!reach))
-		return reach;
+	return reach;
+}
+
+/* True if the packet at the cursor, which would go to all ports that it may go to, still may; else *drop. */
+static always_inline bool flood_allowed(struct bridge_look *look, struct queue *ingress,
+					const struct ring_cursor *rx, enum drop_reason *drop)
+{
 	if (unlikely(look->worker->storm)) {
 		*drop = storm_doubt(look, rx);
 		if (*drop != DROP_REASONS)
-			return 0;
+			return false;
 	}
 	ingress->flooded++;
-	return reach;
+	return true;
 }
 
 /* Of `ready` descriptors, up to `most` packets, FDB_BURST at most; the cursor moves behind those that were
@@ -232,8 +246,12 @@ static always_inline unsigned bridge_some(struct outlets *outlets, struct ring_c
 	for (unsigned i = 0; i < count; i++) {
 		uint32_t descs = plain ? 1 : look.descs[i];
 		enum drop_reason drop;
-		uint32_t ports = choose_ports(&look, ingress, rx, i, &drop, kind.vlans);
+		uint32_t ports = choose_ports(&look, i, &drop, kind.vlans);
 
+		/* What reaches no port is not flooded, and takes nothing of a storm limit. */
+		if (look.frames.port[i] >= CONF_PORTS_MAX && ports &&
+		    !flood_allowed(&look, ingress, rx, &drop))
+			ports = 0;
 		ingress->rx_bytes += packet_bytes(rx, descs);
 		if (unlikely(!ports)) {
 			forward_drop(worker, ingress, rx, descs, drop);

@@ -216,6 +216,7 @@ void queue_count(const struct queue *queue, struct queue_counts *counts)
 		count_handed(queue, counts);
 	counts->flooded = queue->flooded;
 	counts->copies = queue->copies;
+	counts->probes = queue->probes;
 	counts->partial_checksums = queue->partial_checksums;
 	memcpy(counts->calls, queue->calls, sizeof(counts->calls));
 	counts->calls[queue->zero_copy ? CALL_WAKE_TX : CALL_COPY_TX] = queue->kicks[KICK_CALLS];

@@ -48,12 +48,13 @@ struct queue {
 	bool closed;	     /* its counts are final and stand in `final` */
 	GROUP_END(burst);
 
-	/* Packets of several descriptors only, and those that a bridge sends out of several ports. */
+	/* Packets of several descriptors only, and those that a bridge sends out of several ports, or makes. */
 	GROUP_BEGIN(pieces);
 	uint64_t rx_continued; /* descriptors received that another one of the packet follows */
 	uint64_t tx_continued; /* likewise, put on the TX ring */
 	uint64_t flooded;      /* packets received here that all other ports were to get */
 	uint64_t copies;       /* ports, beyond one each, that packets received here were sent to */
+	uint64_t probes;       /* for loops, of our own, put on the TX ring */
 	GROUP_END(pieces);
 
 	/* Rare events, and what a closed queue leaves behind. */

@@ -12,6 +12,7 @@ static const char *const drop_names[DROP_REASONS] = {
 	[DROP_NO_FRAME] = "no_frame",
 	[DROP_SOURCE_GROUP] = "source_group",
 	[DROP_SOURCE_ZERO] = "source_zero",
+	[DROP_LOOP_PROBE] = "loop_probe",
 	[DROP_SOURCE_OWN] = "source_own",
 	[DROP_TAG_CUT] = "tag_cut",
 	[DROP_VLAN_RESERVED] = "vlan_reserved",
@@ -78,6 +79,7 @@ void queue_counts_add(struct queue_counts *counts, const struct queue_counts *pa
 	counts->tx_bytes += past->tx_bytes;
 	counts->flooded += past->flooded;
 	counts->copies += past->copies;
+	counts->probes += past->probes;
 	counts->partial_checksums += past->partial_checksums;
 	add_each(counts->drops, past->drops, DROP_REASONS);
 	add_each(counts->kicks, past->kicks, KICK_RESULTS);

@@ -22,6 +22,7 @@ enum drop_reason {
 	DROP_NO_FRAME,	      /* no frame was left for the copy that this port was to get */
 	DROP_SOURCE_GROUP,    /* to a bridge, from a group address */
 	DROP_SOURCE_ZERO,     /* ... from 00:00:00:00:00:00 */
+	DROP_LOOP_PROBE,      /* a probe of ours for loops, come back */
 	DROP_SOURCE_OWN,      /* ... from the address of a port's own device: a loop, or a forger */
 	DROP_TAG_CUT,	      /* it ends within its VLAN tag */
 	DROP_VLAN_RESERVED,   /* VLAN 4095 */
@@ -90,6 +91,7 @@ struct queue_counts {
 	uint64_t tx_pending;	    /* descriptors put on the TX ring, not refused, not completed */
 	uint64_t flooded;	    /* received, and to be sent out of all other ports */
 	uint64_t copies;	    /* ports, beyond one each, that received packets were sent to */
+	uint64_t probes;	    /* for loops, of our own, put on the TX ring */
 	uint64_t partial_checksums; /* of the TCP and UDP frames that were sampled */
 	uint64_t drops[DROP_REASONS];
 	uint64_t kicks[KICK_RESULTS];

@@ -12,6 +12,7 @@
 
 #include "base/clock.h"
 #include "fwd/inlet.h"
+#include "fwd/probe.h"
 #include "fwd/worker_loop.h"
 
 /* A drain ends when nothing is left and nothing came for this long: NAPI polls that had looked up
@@ -292,6 +293,8 @@ void worker_attend(struct worker *worker)
 	/* Pairs with store_release() in worker_ask(): what was set before it is seen. */
 	worker->answered = load_acquire(&worker->asked);
 	take_up_params(worker);
+	if (worker->probes)
+		probes_send(worker);
 	publish(worker);
 	if (!load_relaxed(&worker->park))
 		return;
@@ -339,6 +342,13 @@ void worker_set_params(struct worker *worker, const struct worker_params *params
 		wake(worker);
 	else
 		take_up_params(worker);
+}
+
+void worker_rouse(struct worker *worker)
+{
+	worker_ask(worker);
+	if (worker->running)
+		wake(worker);
 }
 
 int worker_move(struct worker *worker, unsigned cpu)

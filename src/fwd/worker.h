@@ -56,6 +56,7 @@
 struct bridge;
 struct fdb_view;
 struct inlet;
+struct probes;
 struct storm;
 
 struct worker {
@@ -75,6 +76,7 @@ struct worker {
 	struct bridge *bridge;
 	struct fdb_view *fdb_view; /* this worker's own part of the bridge's stations */
 	struct storm *storm;	   /* likewise of its limits; NULL: no port has any */
+	struct probes *probes;	   /* likewise of its probes for loops; NULL: none are sent */
 	GROUP_END(setup);
 
 	/* Owner: the worker's thread. */
@@ -122,7 +124,7 @@ struct worker {
 	unsigned cpu;	      /* it is pinned to */
 	int tid;	      /* the kernel's number of its thread; 0: not running yet */
 	int wake_fd;	      /* eventfd; written to end a sleep. Owned. */
-	int done_fd; /* eventfd of the daemon; written once a finite job is done or given up */
+	int done_fd; /* eventfd of the daemon; written once a finite job is done or given up, and for a probe that came back */
 	/* Of sockets that ports had before their devices went. Owner: the main thread, while it is parked. */
 	struct queue_counts past[CONF_PORTS_MAX];
 	GROUP_END(cold);
@@ -271,6 +273,9 @@ void worker_refused(struct worker *worker, unsigned port, uint64_t refused);
  */
 void worker_set_params(struct worker *worker, const struct worker_params *params);
 int worker_await(const struct worker *worker, uint64_t deadline_ns);
+
+/* Has it attend to what it was given, after its present pass, also if it sleeps. Main thread. */
+void worker_rouse(struct worker *worker);
 
 /* Pins the thread to another CPU. Main thread. Returns 0 or -errno: -EINVAL for one that is none of ours. */
 int worker_move(struct worker *worker, unsigned cpu);

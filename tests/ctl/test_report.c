@@ -44,6 +44,7 @@ static struct report sample(void)
 	counts->tx_descriptors = 3000;
 	counts->flooded = 12;
 	counts->copies = 13;
+	counts->probes = 14;
 	counts->partial_checksums = 9;
 	for (int i = 0; i < CALL_COUNTS; i++)
 		counts->calls[i] = 100 + (uint64_t)i;
@@ -300,6 +301,7 @@ static void json_has_every_field_with_its_value(void **state)
 		{ "sockets", "tx_descriptors", 3000 },
 		{ "sockets", "flooded", 12 },
 		{ "sockets", "copies", 13 },
+		{ "sockets", "probes", 14 },
 		{ "sockets", "partial_checksums", 9 },
 		{ "sockets", "oversize", 0 },
 		{ "sockets", "rx_dropped", 1 },

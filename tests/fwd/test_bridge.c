@@ -2,6 +2,8 @@
 #include "../../src/fwd/mode_bridge.c"
 
 #include <errno.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
 
 #include "fwd/rig.h"
 
@@ -28,6 +30,7 @@ static struct rig *bridge_rig(void)
 	assert_int_equal(bridge_new(&rig->worker->bridge, &opts), 0);
 	rig->worker->fdb_view = fdb_view(rig->worker->bridge->fdb, 0);
 	rig->worker->storm = rig->worker->bridge->storm;
+	rig->worker->probes = rig->worker->bridge->probes;
 	for (unsigned i = 0; i < 3; i++)
 		bridge_set_mac(rig->worker->bridge, i,
 			       (const uint8_t[]){ 2, 0, 0, 0, 0xee, (uint8_t)i });
@@ -48,7 +51,7 @@ static uint64_t sent(const struct rig *rig)
 	return rig->socket[0]->sent + rig->socket[1]->sent + rig->socket[2]->sent;
 }
 
-/* For every packet: received + copies = sent + dropped. */
+/* For every packet: received + copies + probes = sent + dropped. */
 static void bridge_close(struct rig *rig)
 {
 	struct bridge *bridge = rig->worker->bridge;
@@ -57,7 +60,7 @@ static void bridge_close(struct rig *rig)
 	for (unsigned i = 0; i < 3; i++) {
 		const struct queue *queue = &rig->worker->queue[i];
 
-		in += queue->rx.own - queue->rx_continued + queue->copies;
+		in += queue->rx.own - queue->rx_continued + queue->copies + queue->probes;
 		out += queue->tx.own - queue->tx_continued;
 	}
 	for (int i = 0; i < DROP_REASONS; i++)
@@ -637,6 +640,224 @@ static void an_address_outside_the_frames_is_lost_not_followed(void **state)
 	bridge_close(rig);
 }
 
+/* --- probes for loops --- */
+
+static const struct probe_round first_round = {
+	.id = { 0xa0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 0xaf },
+	.sequence = 0x01020304,
+};
+
+static struct rig *probing_open(void)
+{
+	struct rig *rig;
+
+	opts.probes = true;
+	rig = bridge_open();
+	memcpy(rig->worker->probes->id, first_round.id, PROBE_ID_LEN);
+	return rig;
+}
+
+static void own_mac(uint8_t *mac, unsigned port)
+{
+	memcpy(mac, (const uint8_t[]){ 2, 0, 0, 0, 0xee, (uint8_t)port }, MAC_LEN);
+}
+
+/* As the main thread, for these ports, and the worker in the two passes after. */
+static void order_probes(struct rig *rig, unsigned ports)
+{
+	struct probes *probes = rig->worker->probes;
+	uint8_t mac[MAC_LEN];
+
+	assert_true(probes_begin(probes));
+	for (unsigned i = 0; i < 3; i++) {
+		own_mac(mac, i);
+		if (ports & 1U << i)
+			probes_put(probes, &first_round, mac, i, i == 2 ? 0x123 : 0);
+	}
+	probes_order(probes);
+	assert_false(probes_begin(probes));
+	worker_ask(rig->worker);
+	pass(rig);
+	pass(rig);
+}
+
+static void a_probe_goes_out_of_each_port_as_it_is_documented(void **state)
+{
+	static const uint8_t want[PROBE_LEN] = {
+		0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 2,	 0, 0,	0,  0xee, 1,  0x88, 0xb5, 'm',
+		'i',  'l',  'l',  'r',	'a',  'c',  'e', 1, 1,	1,  2,	  3,  4,    0xa0, 1,
+		2,    3,    4,	  5,	6,    7,    8,	 9, 10, 11, 12,	  13, 14,   0xaf,
+	};
+	static const uint8_t tag[] = { 0x81, 0, 0x01, 0x23, 0x88, 0xb5 };
+	struct rig *rig = probing_open();
+	const struct fake_frame *frame;
+
+	(void)state;
+	order_probes(rig, 7);
+	assert_moved(rig, 1, 1, 1);
+	frame = fake_sent(rig->socket[1], 0);
+	assert_int_equal(frame->len, PROBE_LEN);
+	assert_memory_equal(frame->bytes, want, PROBE_LEN);
+	frame = fake_sent(rig->socket[2], 0);
+	assert_int_equal(frame->len, PROBE_LEN_MAX);
+	assert_int_equal(frame->bytes[2 * MAC_LEN - 1], 2);
+	assert_memory_equal(frame->bytes + 2 * MAC_LEN, tag, sizeof(tag));
+	assert_int_equal(frame->bytes[14 + 13], 2);
+	assert_memory_equal(frame->bytes + 14 + 14, want + 24, PROBE_LEN - 24);
+	assert_int_equal(rig->worker->queue[2].probes, 1);
+	/* An order is carried out once, and by the ports that it names. */
+	worker_ask(rig->worker);
+	pass(rig);
+	assert_moved(rig, 0, 0, 0);
+	for (unsigned i = 0; i < 2 * RIG_FRAMES; i++)
+		order_probes(rig, 5);
+	assert_moved(rig, 2 * RIG_FRAMES, 0, 2 * RIG_FRAMES);
+	bridge_close(rig);
+}
+
+static void who_cannot_send_a_probe_leaves_it_out(void **state)
+{
+	struct rig *rig = probing_open();
+	struct pool *pool = &rig->worker->pool;
+	uint32_t left;
+
+	(void)state;
+	rig->worker->queue[0].down = true;
+	order_probes(rig, 3);
+	rig->worker->queue[0].down = false;
+	assert_moved(rig, 0, 1, 0);
+	/* The TX ring is full. */
+	rig->socket[2]->hold_completions = true;
+	for (unsigned i = 0; i < RIG_RING + 10; i++)
+		order_probes(rig, 4);
+	assert_moved(rig, 0, 0, RIG_RING);
+	fake_complete(rig->socket[2]);
+	rig->socket[2]->hold_completions = false;
+	pass(rig);
+	/* Every frame is in use. */
+	left = pool->count;
+	pool->count = 0;
+	assert_true(probes_begin(rig->worker->probes));
+	probes_put(rig->worker->probes, &first_round, (const uint8_t[]){ 2, 0, 0, 0, 0, 9 }, 1, 0);
+	probes_order(rig->worker->probes);
+	probes_send(rig->worker);
+	pool->count = left;
+	/* It is draining. */
+	rig->worker->stop = 1;
+	order_probes(rig, 7);
+	assert_moved(rig, 0, 0, 0);
+	rig->worker->stop = 0;
+	assert_int_equal(rig->worker->queue[0].probes, 0);
+	assert_int_equal(rig->worker->queue[1].probes, 1);
+	bridge_close(rig);
+}
+
+static void a_probe_that_comes_back_is_noted_and_goes_nowhere(void **state)
+{
+	static const struct {
+		const char *name;
+		unsigned tag, len; /* of the tag 0: none */
+		unsigned at, byte; /* changed */
+		enum drop_reason want;
+	} cases[] = {
+		{ "as it was sent", 0, 60, 59, 0, DROP_LOOP_PROBE },
+		{ "without its end", 0, 44, 43, 0xaf, DROP_LOOP_PROBE },
+		{ "with a tag", 0x8100, 64, 63, 0, DROP_LOOP_PROBE },
+		{ "with an S-tag", 0x88a8, 64, 63, 0, DROP_LOOP_PROBE },
+		{ "with a tag, without its end", 0x8100, 48, 47, 0xaf, DROP_LOOP_PROBE },
+		{ "cut off", 0, 43, 42, 14, DROP_SOURCE_OWN },
+		{ "with a tag, cut off", 0x8100, 47, 46, 14, DROP_SOURCE_OWN },
+		{ "its header alone", 0, 14, 13, 0xb5, DROP_SOURCE_OWN },
+		{ "its tag cut off", 0x8100, 15, 14, 0, DROP_SOURCE_OWN },
+		{ "of another type", 0, 60, 13, 0xb6, DROP_SOURCE_OWN },
+		{ "of somebody else's", 0, 60, 14, 'M', DROP_SOURCE_OWN },
+		{ "of another version", 0, 60, 22, 2, DROP_SOURCE_OWN },
+		{ "of another bridge", 0, 60, 43, 0xae, DROP_SOURCE_OWN },
+	};
+	struct rig *rig = probing_open();
+	struct probe probe;
+	uint8_t bytes[PROBE_LEN_MAX], mac[MAC_LEN];
+	uint64_t news;
+
+	(void)state;
+	assert_false(probes_back(rig->worker->probes, 2, &probe));
+	rig->worker->done_fd = eventfd(0, EFD_NONBLOCK);
+	own_mac(mac, 1);
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct probe_round round = first_round;
+		uint64_t before = drops(rig, cases[i].want);
+		bool noted = cases[i].want == DROP_LOOP_PROBE;
+
+		print_message("%s\n", cases[i].name);
+		round.sequence += i;
+		probe_build(bytes, &round, mac, 1, cases[i].tag ? 7 : 0);
+		if (cases[i].tag) {
+			bytes[12] = (uint8_t)(cases[i].tag >> 8);
+			bytes[13] = (uint8_t)cases[i].tag;
+		}
+		bytes[cases[i].at] = (uint8_t)cases[i].byte;
+		assert_true(fake_receive(rig->socket[2], bytes, cases[i].len));
+		pass(rig);
+		assert_int_equal(drops(rig, cases[i].want), before + 1);
+		assert_true(probes_back(rig->worker->probes, 2, &probe));
+		assert_int_equal(probe.port, 1);
+		assert_int_equal(probe.sequence == round.sequence, noted);
+		assert_int_equal(read(rig->worker->done_fd, &news, sizeof(news)) > 0, noted);
+	}
+	/* Again and again the same, or an older one: it is dropped, and nobody is told. */
+	for (unsigned i = 0; i < 3; i++) {
+		struct probe_round round = first_round;
+
+		round.sequence += 4 - i;
+		probe_build(bytes, &round, mac, 1, 0);
+		assert_true(fake_receive(rig->socket[2], bytes, PROBE_LEN));
+		pass(rig);
+		assert_int_equal(drops(rig, DROP_LOOP_PROBE), 6 + i);
+		assert_int_equal(read(rig->worker->done_fd, &news, sizeof(news)), -1);
+	}
+	close(rig->worker->done_fd);
+	assert_int_equal(sent(rig), 0);
+	assert_int_equal(fdb_stations(rig->worker->bridge->fdb), 0);
+	assert_false(probes_back(rig->worker->probes, 1, &probe));
+	/* Those of other bridges are frames like others. */
+	own_mac(mac, 9);
+	probe_build(bytes, &first_round, mac, 1, 0);
+	assert_true(fake_receive(rig->socket[2], bytes, PROBE_LEN));
+	pass(rig);
+	assert_moved(rig, 1, 1, 0);
+	bridge_close(rig);
+}
+
+static void who_sends_no_probes_knows_none(void **state)
+{
+	struct rig *rig = bridge_open();
+	uint8_t bytes[PROBE_LEN_MAX], mac[MAC_LEN];
+
+	(void)state;
+	assert_null(rig->worker->bridge->probes);
+	own_mac(mac, 1);
+	probe_build(bytes, &first_round, mac, 1, 0);
+	assert_true(fake_receive(rig->socket[2], bytes, PROBE_LEN));
+	pass(rig);
+	assert_int_equal(drops(rig, DROP_SOURCE_OWN), 1);
+	bridge_close(rig);
+}
+
+static void each_bridge_has_an_id_of_its_own(void **state)
+{
+	struct probes *one, *other;
+
+	(void)state;
+	assert_int_equal(probes_new(&one, 2), 0);
+	assert_int_equal(probes_new(&other, 1), 0);
+	assert_memory_equal(one[0].id, one[1].id, PROBE_ID_LEN);
+	assert_memory_not_equal(one->id, other->id, PROBE_ID_LEN);
+	free(one);
+	free(other);
+}
+
+/* --- several workers --- */
+
 /* The second worker's third port is another one's to send on. */
 static void a_worker_without_the_queue_hands_its_copy_over(void **state)
 {
@@ -716,6 +937,11 @@ int main(void)
 		test_of(a_blocked_port_takes_gives_and_learns_nothing),
 		test_of(a_batch_larger_than_a_lookup_is_taken_at_once),
 		test_of(an_address_outside_the_frames_is_lost_not_followed),
+		test_of(a_probe_goes_out_of_each_port_as_it_is_documented),
+		test_of(who_cannot_send_a_probe_leaves_it_out),
+		test_of(a_probe_that_comes_back_is_noted_and_goes_nowhere),
+		test_of(who_sends_no_probes_knows_none),
+		test_of(each_bridge_has_an_id_of_its_own),
 		test_of(a_worker_without_the_queue_hands_its_copy_over),
 	};
 	/* Where a packet may take several descriptors. */

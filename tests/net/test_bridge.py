@@ -30,8 +30,8 @@ def ports(attach, **keys):
 
 
 def balanced(record):
-    """For all frames of a bridge: received + copies = sent + dropped."""
-    got = total(record, "rx_packets") + total(record, "copies")
+    """For all frames of a bridge: received + copies + probes = sent + dropped."""
+    got = sum(total(record, count) for count in ("rx_packets", "copies", "probes"))
     dropped = sum(sum(one["drops"].values()) for one in record["sockets"])
     return got == total(record, "tx_packets") + dropped
 

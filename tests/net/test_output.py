@@ -17,7 +17,7 @@ SOCKET = {
     "interface": str, "queue": int, "mode": str, "attach": str, "zero_copy": bool,
     "need_wakeup": bool, "busy_poll": str, "rx_packets": int, "rx_bytes": int, "tx_packets": int,
     "tx_bytes": int, "rx_descriptors": int, "tx_descriptors": int, "flooded": int,
-    "copies": int, "partial_checksums": int,
+    "copies": int, "probes": int, "partial_checksums": int,
     "drops": dict, "rx_dropped": int, "rx_invalid_descs": int, "tx_invalid_descs": int,
     "rx_ring_full": int, "rx_fill_ring_empty_descs": int, "tx_ring_empty_descs": int,
     "oversize": int, "calls": dict, "fill": int, "rx": int, "tx": int, "completion": int,

@@ -60,5 +60,5 @@ def test_frames_exactly(star, millraced, file, tap, attach):
     assert {reason: count for reason, count in drops.items() if count} == {
         "tagged_on_access": 1, "no_native_vlan": 1, "vlan_not_member": 1, "vlan_filtered": 1,
         "vlan_reserved": 1}
-    assert total(final, "rx_packets") + total(final, "copies") == (
+    assert sum(total(final, count) for count in ("rx_packets", "copies", "probes")) == (
         total(final, "tx_packets") + sum(drops.values())), final
