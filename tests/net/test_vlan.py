@@ -4,6 +4,7 @@ from appliance import forward, port
 from daemon import total
 from frames import BROADCAST, ethernet, tagged
 from lab import SLOWNESS
+from test_bridge import balanced
 
 MODES = ("access 10", "trunk 10,20", "trunk 20,30 native 10")
 C, S = 0x8100, 0x88A8
@@ -37,6 +38,7 @@ def test_frames_exactly(star, millraced, file, tap, attach):
         (a, 1, 0, ((S, 20),), 60, {b: [(C, 10), (S, 20)], c: [(S, 20)]}),
         (a, 1, 0, ((C, 20),), 60, {}),
         (b, 2, 0, ((C, 0xA00A),), 1514, {a: [], c: []}),
+        (b, 2, 0, ((C, 10),), 56, {a: [], c: []}),  # 60 bytes, and 56 without: nobody pads it
         (b, 2, 0, ((C, 20),), 60, {c: [(C, 20)]}),
         (b, 2, 0, (), 60, {}),
         (b, 2, 0, ((C, 30),), 60, {}),
@@ -60,5 +62,46 @@ def test_frames_exactly(star, millraced, file, tap, attach):
     assert {reason: count for reason, count in drops.items() if count} == {
         "tagged_on_access": 1, "no_native_vlan": 1, "vlan_not_member": 1, "vlan_filtered": 1,
         "vlan_reserved": 1}
-    assert sum(total(final, count) for count in ("rx_packets", "copies", "probes")) == (
-        total(final, "tx_packets") + sum(drops.values())), final
+    assert balanced(final), final
+
+
+def test_the_host_is_in_vlans(star, millraced, file, tap):
+    """host-vlan-mode: in one without a tag, in another with; and which tag a probe has."""
+    rig = star(stations="ab")
+    rig.station["b"].ip("address", "flush", "dev", "b0")
+    rig.station["b"].ethtool_set("b0", "rxvlan", "off", "txvlan", "off")
+    file.write(port("p0", "d0", attach="native", vlan_mode="access 10"),
+               port("p1", "d1", attach="native", vlan_mode="trunk 10,20"),
+               forward("br", "bridge", "p0 p1", host_port="host0",
+                       host_vlan_mode="trunk 20 native 10", loop_probe="60s"))
+    a, b = (tap(rig.station[name], f"{name}0") for name in "ab")
+    daemon = millraced(rig.dut, "--config", file.path, json_lines=True)
+    # The first frames there are, for nobody speaks: without a tag, and with that of the first VLAN.
+    for one, tag in ((a, b""), (b, b"\x81\0\0\x0a")):
+        got, _ = one.receive(2 * SLOWNESS)
+        assert got[12:-46] == tag + b"\x88\xb5" and got[-46:-38] == b"millrace", got.hex()
+    rig.dut.ip("address", "add", "10.7.0.9/24", "dev", "host0")
+    assert "1 received" in rig.dut.run("ping", "-c", 1, "-W", 2, "10.7.0.1")
+    rig.dut.ip("address", "flush", "dev", "host0")
+    rig.station["a"].ip("address", "flush", "dev", "a0")
+    host = tap(rig.dut, "host0")
+    for one in (a, b, host):
+        one.drain()
+    cases = [
+        (host, 9, (), {a: [], b: [(C, 10)]}),
+        (host, 9, ((C, 20),), {b: [(C, 20)]}),
+        (b, 2, ((C, 20),), {host: [(C, 20)]}),
+        (b, 2, ((C, 10),), {a: [], host: []}),
+        (a, 1, (), {b: [(C, 10)], host: []}),
+        (host, 9, ((C, 30),), {}),
+    ]
+    for number, (sender, src, tags, to) in enumerate(cases):
+        sender.send(frame(src, 0, *tags))
+        for receiver, want in to.items():
+            got = receiver.receive(2 * SLOWNESS)[0]
+            assert got == frame(src, 0, *want), (number, got.hex())
+    assert [one.drain() for one in (a, b, host)] == [[], [], []]
+    final = daemon.stop()
+    assert total(final, "probes") == 3, final
+    assert sum(one["drops"]["vlan_not_member"] for one in final["sockets"]) == 1, final
+    assert balanced(final), final
