@@ -195,17 +195,19 @@ static int take_options(struct call *call, int argc, char **argv)
 }
 
 /* Returns 0, or -EINVAL or -ENOMEM after a message. */
-static int take_command(struct call *call, char **words)
+static int take_command(struct call *call, char *const *words)
 {
 	const struct command_row *row;
+	char synopsis[COMMAND_SYNOPSIS_SIZE];
 	json_t *arguments = NULL;
+	char *const *rest = words;
 	int err;
 
 	if (!words[0]) {
 		complain("no command; `millracectl status` shows what runs, --help lists them all");
 		return -EINVAL;
 	}
-	call->command = command_find(words[0]);
+	call->command = command_take(&rest);
 	if (call->command == COMMANDS) {
 		const char *nearest = command_nearest(words[0]);
 
@@ -219,10 +221,9 @@ static int take_command(struct call *call, char **words)
 		complain("%s: is asked once; -i and -n are for stats", row->name);
 		return -EINVAL;
 	}
-	err = command_arguments(call->command, words + 1, &arguments);
+	err = command_arguments(call->command, rest, &arguments);
 	if (err == -EINVAL)
-		complain("type: millracectl %s%s%s", row->name, row->synopsis[0] ? " " : "",
-			 row->synopsis);
+		complain("type: millracectl %s", command_synopsis(call->command, synopsis));
 	if (!err) {
 		call->request = json_pack("{s:i, s:s, s:o}", "version", COMMANDS_VERSION, "command",
 					  row->name, "arguments", arguments);

@@ -196,12 +196,6 @@ static void answer_set(struct exchange *exchange)
 	json_t *on = json_object_get(exchange->arguments, "promiscuous");
 	char error[256] = "";
 
-	if (!json_is_string(port) || !json_is_boolean(on) ||
-	    json_object_size(exchange->arguments) != 2) {
-		fail(exchange, ANSWER_BAD_ARGUMENTS,
-		     "set: the arguments are \"port\", a name, and \"promiscuous\", true or false");
-		return;
-	}
 	if (answerer->ops->set_promiscuous(answerer->context, json_string_value(port),
 					   json_is_true(on), error, sizeof(error))) {
 		fail(exchange, ANSWER_FAILED, "%s", error);
@@ -298,6 +292,7 @@ static void carry_out(struct exchange *exchange, enum command command)
 {
 	const struct command_row *row = command_row(command);
 	const json_t *arguments = exchange->arguments;
+	char wrong[COMMAND_WRONG_SIZE];
 
 	if (exchange->rights == RIGHTS_NONE || (exchange->rights == RIGHTS_READ && !row->read_only))
 		fail(exchange, ANSWER_DENIED,
@@ -306,8 +301,8 @@ static void carry_out(struct exchange *exchange, enum command command)
 	else if (arguments && !json_is_object(arguments))
 		fail(exchange, ANSWER_BAD_ARGUMENTS, "%s: \"arguments\" must be an object",
 		     row->name);
-	else if (!row->arguments && json_object_size(arguments))
-		fail(exchange, ANSWER_BAD_ARGUMENTS, "%s: takes no arguments", row->name);
+	else if (command_check(command, arguments, wrong))
+		fail(exchange, ANSWER_BAD_ARGUMENTS, "%s", wrong);
 	else
 		answers[command](exchange);
 }

@@ -1,31 +1,19 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 #include "ctl/commands.h"
 
-#include <ctype.h>
 #include <errno.h>
 #include <jansson.h>
+#include <stdint.h>
 #include <string.h>
 
+#include "base/number.h"
 #include "base/spelling.h"
 
-/* Longest synopsis; an assertion in the tests holds it. */
-#define SYNOPSIS_SIZE 96
-
-/* "port NAME promiscuous on|off" */
-static int arguments_of_set(char *const *words, json_t *object)
-{
-	bool on = !strcmp(words[3], "on");
-
-	if (strcmp(words[0], "port") != 0 || strcmp(words[2], "promiscuous") != 0)
-		return -EINVAL;
-	if (!on && strcmp(words[3], "off") != 0)
-		return -EINVAL;
-	/* A name that is no UTF-8 cannot be said in JSON. */
-	if (json_object_set_new(object, "port", json_string(words[1])) ||
-	    json_object_set_new(object, "promiscuous", json_boolean(on)))
-		return -EINVAL;
-	return 0;
-}
+static const struct command_argument set_arguments[] = {
+	{ "port", "port", "NAME", COMMAND_NAME },
+	{ "promiscuous", "promiscuous", "on|off", COMMAND_SWITCH },
+	{ 0 },
+};
 
 static const struct command_row command_rows[COMMANDS] = {
 	[COMMAND_STATUS] = { "status", "", "what runs where: ports, queues and workers", true },
@@ -39,13 +27,19 @@ static const struct command_row command_rows[COMMANDS] = {
 	[COMMAND_METRICS] = { "metrics", "", "the counters as OpenMetrics text", true },
 	[COMMAND_RELOAD] = { "reload", "", "read the configuration file again and act on it",
 			     false },
-	[COMMAND_SET] = { "set", "port NAME promiscuous on|off",
-			  "change a port until the next reload", false, false, arguments_of_set },
+	[COMMAND_SET] = { "set", "", "change a port until the next reload", false, false,
+			  set_arguments },
 	[COMMAND_CONFIRM] = { "confirm", "", "keep forwarding: end the wait of millraced --confirm",
 			      false },
 	[COMMAND_VERSION] = { "version", "", "the versions of the daemon and of the protocol",
 			      true },
 };
+
+/* NOLINTBEGIN(bugprone-macro-parentheses): it declares the argument */
+#define for_each_argument(row, argument)                                 \
+	for (const struct command_argument *argument = (row)->arguments; \
+	     argument && argument->member; argument++)
+/* NOLINTEND(bugprone-macro-parentheses) */
 
 const struct command_row *command_row(enum command command)
 {
@@ -78,54 +72,242 @@ const char *command_nearest(const char *name)
 	return nearest;
 }
 
-/* The synopsis without what is in brackets. */
-static const char *synopsis_words(enum command command)
+enum command command_take(char *const **words)
 {
-	const char *closed = strrchr(command_rows[command].synopsis, ']');
+	char *const *word = *words;
+	enum command command = COMMANDS;
+	char both[64];
 
-	return closed ? closed + 1 : command_rows[command].synopsis;
-}
-
-unsigned command_words(enum command command)
-{
-	const char *at = synopsis_words(command);
-	unsigned count = 0;
-
-	for (at += strspn(at, " "); *at; at += strspn(at, " ")) {
-		count++;
-		at += strcspn(at, " ");
+	if (!word[0])
+		return COMMANDS;
+	if (word[1]) {
+		snprintf(both, sizeof(both), "%s %s", word[0], word[1]);
+		command = command_find(both);
 	}
-	return count;
+	*words += command == COMMANDS ? 1 : 2;
+	return command == COMMANDS ? command_find(word[0]) : command;
 }
 
-int command_arguments(enum command command, char *const *words, json_t **arguments)
-{
-	const struct command_row *row = &command_rows[command];
-	unsigned count = 0;
-	int err = 0;
+/* --- what is typed --- */
 
-	while (words[count])
-		count++;
-	if (count != command_words(command))
-		return -EINVAL;
+/* "port NAME", of one argument. */
+static size_t print_argument(const struct command_argument *argument, char *text, size_t size)
+{
+	const char *word = argument->word ? argument->word : "";
+	const char *value = argument->value ? argument->value : "";
+
+	return (size_t)snprintf(text, size, "%s%s%s", word, *word && *value ? " " : "", value);
+}
+
+static char *print_synopsis(const struct command_row *row, char *text, size_t size)
+{
+	const char *between = " ";
+	size_t len = (size_t)snprintf(text, size, "%s%s%s", row->name, row->options[0] ? " " : "",
+				      row->options);
+
+	for_each_argument(row, argument)
+	{
+		if (argument->unsaid || len >= size)
+			continue;
+		len += (size_t)snprintf(text + len, size - len, "%s%s", between,
+					argument->optional ? "[" : "");
+		if (len < size)
+			len += print_argument(argument, text + len, size - len);
+		if (argument->optional && len < size)
+			len += (size_t)snprintf(text + len, size - len, "]");
+		between = argument->or_next ? " | " : " ";
+	}
+	return text;
+}
+
+char *command_synopsis(enum command command, char *text)
+{
+	return print_synopsis(&command_rows[command], text, COMMAND_SYNOPSIS_SIZE);
+}
+
+/* The value that a word stands for, a new reference; NULL: it is none. */
+static json_t *read_value(const struct command_argument *argument, const char *word)
+{
+	unsigned long number;
+
+	switch (argument->kind) {
+	case COMMAND_NUMBER:
+		return number_parse(word, 0, UINT32_MAX, &number) ?
+			       NULL :
+			       json_integer((json_int_t)number);
+	case COMMAND_SWITCH:
+		return !strcmp(word, "on")  ? json_true() :
+		       !strcmp(word, "off") ? json_false() :
+					      NULL;
+	case COMMAND_FLAG:
+		return json_true();
+	default:
+		return json_string(word);
+	}
+}
+
+/* The argument that a word begins: by its own word, or the next value that stands alone. */
+static const struct command_argument *argument_at(const struct command_row *row, const char *word,
+						  const json_t *object)
+{
+	const struct command_argument *alone = NULL;
+
+	for_each_argument(row, argument)
+	{
+		if (argument->unsaid || json_object_get(object, argument->member))
+			continue;
+		if (argument->word && !strcmp(argument->word, word))
+			return argument;
+		if (!argument->word && !alone)
+			alone = argument;
+	}
+	return alone;
+}
+
+static int read_words(const struct command_row *row, char *const *words, json_t *object)
+{
+	while (*words) {
+		const struct command_argument *argument = argument_at(row, *words, object);
+
+		if (!argument)
+			return -EINVAL;
+		if (argument->word && argument->value)
+			words++;
+		if (!*words ||
+		    json_object_set_new(object, argument->member, read_value(argument, *words)))
+			return -EINVAL;
+		words++;
+	}
+	return 0;
+}
+
+/* True if what must be given is, and of two that exclude each other one. */
+static bool is_complete(const struct command_row *row, const json_t *object)
+{
+	bool before = false, or_before = false;
+
+	for_each_argument(row, argument)
+	{
+		bool given = json_object_get(object, argument->member);
+
+		if (or_before && given == before)
+			return false;
+		if (!or_before && !argument->or_next && !given && !argument->optional &&
+		    !argument->unsaid)
+			return false;
+		before = given;
+		or_before = argument->or_next;
+	}
+	return true;
+}
+
+static int read_arguments(const struct command_row *row, char *const *words, json_t **arguments)
+{
+	int err;
+
 	*arguments = json_object();
 	if (!*arguments)
 		return -ENOMEM;
-	if (row->arguments)
-		err = row->arguments(words, *arguments);
+	err = read_words(row, words, *arguments);
+	if (!err && !is_complete(row, *arguments))
+		err = -EINVAL;
 	if (err)
 		json_decref(*arguments);
 	return err;
 }
 
+int command_arguments(enum command command, char *const *words, json_t **arguments)
+{
+	return read_arguments(&command_rows[command], words, arguments);
+}
+
+/* --- what is in a request --- */
+
+static bool has_kind(const struct command_argument *argument, const json_t *value)
+{
+	switch (argument->kind) {
+	case COMMAND_NUMBER:
+		return json_is_integer(value) && json_integer_value(value) >= 0;
+	case COMMAND_SWITCH:
+		return json_is_boolean(value);
+	case COMMAND_FLAG:
+		return json_is_true(value);
+	default:
+		return json_is_string(value);
+	}
+}
+
+static const struct command_argument *find_member(const struct command_row *row, const char *member)
+{
+	for_each_argument(row, argument)
+	{
+		if (!strcmp(argument->member, member))
+			return argument;
+	}
+	return NULL;
+}
+
+/* "the arguments are "port", a name, and ..." */
+static void print_members(const struct command_row *row, char *text, size_t size)
+{
+	static const char *const kinds[] = {
+		[COMMAND_NAME] = "a text",
+		[COMMAND_NUMBER] = "a number",
+		[COMMAND_SWITCH] = "true or false",
+		[COMMAND_FLAG] = "true",
+	};
+	const char *between = "the arguments are ";
+	size_t len = 0;
+
+	for_each_argument(row, argument)
+	{
+		if (len >= size)
+			break;
+		len += (size_t)snprintf(text + len, size - len, "%s\"%s\", %s%s", between,
+					argument->member, kinds[argument->kind],
+					argument->optional || argument->unsaid ? " (or without)" :
+										 "");
+		between = argument->or_next ? "; or " : "; ";
+	}
+}
+
+static int check_members(const struct command_row *row, const json_t *arguments, char *wrong)
+{
+	char members[COMMAND_WRONG_SIZE / 2 + 100] = "";
+	const char *bad = NULL, *key;
+	json_t *value;
+
+	json_object_foreach((json_t *)arguments, key, value)
+	{
+		const struct command_argument *argument = find_member(row, key);
+
+		if (!argument || !has_kind(argument, value))
+			bad = key;
+	}
+	if (!bad && is_complete(row, arguments))
+		return 0;
+	if (!row->arguments) {
+		snprintf(wrong, COMMAND_WRONG_SIZE, "%s: takes no arguments", row->name);
+		return -EINVAL;
+	}
+	print_members(row, members, sizeof(members));
+	snprintf(wrong, COMMAND_WRONG_SIZE, "%s: %s%.32s%s%s", row->name, bad ? "'" : "",
+		 bad ? bad : "", bad ? "' is none of them, or of another kind: " : "", members);
+	return -EINVAL;
+}
+
+int command_check(enum command command, const json_t *arguments, char *wrong)
+{
+	return check_members(&command_rows[command], arguments, wrong);
+}
+
 void commands_help(FILE *out)
 {
 	for (unsigned i = 0; i < COMMANDS; i++) {
-		char text[SYNOPSIS_SIZE];
+		char text[COMMAND_SYNOPSIS_SIZE];
 
-		snprintf(text, sizeof(text), "%s%s%s", command_rows[i].name,
-			 command_rows[i].synopsis[0] ? " " : "", command_rows[i].synopsis);
-		fprintf(out, "  %-32s  %s\n", text, command_rows[i].help);
+		fprintf(out, "  %-32s  %s\n", command_synopsis((enum command)i, text),
+			command_rows[i].help);
 	}
 }
 
@@ -159,24 +341,38 @@ static void completion_of_valued(FILE *out, const struct command_option *options
 	}
 }
 
-/* One line a place of an argument: "set:1) words=port ;;". */
-static void completion_of_arguments(FILE *out, enum command command)
+/* What may follow the words so far: "set:port) words=... ;;" behind an argument's word, and
+ * "set:*) words=... ;;" elsewhere, of which those that were typed are left out. */
+static void completion_of_arguments(FILE *out, const struct command_row *row)
 {
-	char text[SYNOPSIS_SIZE], *rest = NULL;
-	unsigned place = 0;
+	const char *name = row->name;
 
-	snprintf(text, sizeof(text), "%s", synopsis_words(command));
-	for (char *word = strtok_r(text, " ", &rest); word; word = strtok_r(NULL, " ", &rest)) {
-		fprintf(out, "\t%s:%u) words=", command_rows[command].name, ++place);
-		for (char *at = word; *at; at++) {
-			if (*at == '|')
-				*at = ' ';
-		}
-		if (isupper((unsigned char)word[0])) /* the only names there are */
-			fprintf(out, "$(_millracectl_ports \"$socket\") ;;\n");
+	for_each_argument(row, argument)
+	{
+		if (!argument->word || !argument->value || argument->unsaid)
+			continue;
+		fprintf(out, "\t'%s:%s') ", name, argument->word);
+		if (!strcmp(argument->member, "port")) /* the only names that can be asked for */
+			fprintf(out, "words=$(_millracectl_ports \"$socket\") ;;\n");
 		else
-			fprintf(out, "\"%s\" ;;\n", word);
+			fprintf(out, "words=\"%s\" ;;\n",
+				argument->kind == COMMAND_SWITCH ? "on off" : "");
 	}
+	fprintf(out, "\t'%s:'*) next=\"", name);
+	for_each_argument(row, argument)
+	{
+		if (argument->word && !argument->unsaid)
+			fprintf(out, "%s ", argument->word);
+	}
+	/* The second words of others, right behind the first. */
+	fprintf(out, "\"; [[ $typed ]] || next+=\"");
+	for (unsigned i = 0; i < COMMANDS; i++) {
+		size_t len = strlen(name);
+
+		if (!strncmp(command_rows[i].name, name, len) && command_rows[i].name[len] == ' ')
+			fprintf(out, "%s ", command_rows[i].name + len + 1);
+	}
+	fprintf(out, "\" ;;\n");
 }
 
 static const char completion_head[] =
@@ -189,15 +385,19 @@ static const char completion_head[] =
 	"_millracectl()\n"
 	"{\n"
 	"	local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD - 1]}\n"
-	"	local command= socket= words= place=0 i\n"
-	"\n"
-	"	COMPREPLY=()\n"
-	"	for ((i = 1; i < COMP_CWORD; i++)); do\n"
-	"		case ${COMP_WORDS[i]} in\n";
+	"	local command= socket= words= next= typed= last= word i\n"
+	"\n";
+
+static const char completion_words[] = "	COMPREPLY=()\n"
+				       "	for ((i = 1; i < COMP_CWORD; i++)); do\n"
+				       "		case ${COMP_WORDS[i]} in\n";
 
 static const char completion_middle[] =
 	"		-*) ;;\n"
-	"		*) if [[ $command ]]; then ((place++)); else command=${COMP_WORDS[i]}; fi ;;\n"
+	"		*) word=${COMP_WORDS[i]}\n"
+	"			if [[ ! $command ]]; then command=$word\n"
+	"			elif [[ ! $typed && $twofold == *\"'$command $word'\"* ]]; then command+=\" $word\"\n"
+	"			else typed+=\" $word\" last=$word; fi ;;\n"
 	"		esac\n"
 	"	done\n"
 	"	[[ $cur == = ]] && cur=\n"
@@ -205,9 +405,22 @@ static const char completion_middle[] =
 	"	case $prev in\n"
 	"	";
 
+/* Commands of two words, each in quotes. */
+static void completion_of_twofold(FILE *out)
+{
+	fputs("	local twofold=\"", out);
+	for (unsigned i = 0; i < COMMANDS; i++) {
+		if (strchr(command_rows[i].name, ' '))
+			fprintf(out, "'%s' ", command_rows[i].name);
+	}
+	fputs("\"\n", out);
+}
+
 void commands_completion(FILE *out, const struct command_option *options, unsigned count)
 {
 	fputs(completion_head, out);
+	completion_of_twofold(out);
+	fputs(completion_words, out);
 	/* The socket is the only option that is a file. "=" stands between as a word of its own. */
 	fputs("		", out);
 	completion_of_valued(out, options, count, true);
@@ -221,15 +434,16 @@ void commands_completion(FILE *out, const struct command_option *options, unsign
 	completion_of_valued(out, options, count, false);
 	fputs(") return ;;\n"
 	      "	esac\n"
-	      "	case $command:$((place + 1)) in\n"
-	      "	:*) words=\"",
+	      "	case $command:$last in\n"
+	      "	:) words=\"",
 	      out);
 	for (unsigned i = 0; i < COMMANDS; i++)
-		fprintf(out, "%s ", command_rows[i].name);
+		fprintf(out, "%s ", strchr(command_rows[i].name, ' ') ? "" : command_rows[i].name);
 	fputs("\" ;;\n", out);
 	for (unsigned i = 0; i < COMMANDS; i++)
-		completion_of_arguments(out, (enum command)i);
+		completion_of_arguments(out, &command_rows[i]);
 	fputs("	esac\n"
+	      "	for word in $next; do [[ \" $typed \" == *\" $word \"* ]] || words+=\" $word\"; done\n"
 	      "	if [[ $cur == -* ]]; then\n"
 	      "		words=\"",
 	      out);
@@ -238,7 +452,7 @@ void commands_completion(FILE *out, const struct command_option *options, unsign
 	for (unsigned i = 0; i < COMMANDS; i++) {
 		if (!command_rows[i].repeats)
 			continue;
-		fprintf(out, "\t\t[[ $command == %s ]] && words+=\"", command_rows[i].name);
+		fprintf(out, "\t\t[[ $command == '%s' ]] && words+=\"", command_rows[i].name);
 		completion_of_options(out, options, count, true);
 		fputs("\"\n", out);
 	}

@@ -645,7 +645,7 @@ def test_completion_in_bash(rig2, millraced, sock):
     assert complete(sock, "st") == ["status", "stats"]
     assert complete(sock, "") == ["status", "stats", "ports", "rules", "plan", "metrics", "reload",
                                   "set", "confirm", "version"]
-    assert complete(sock, "set", "") == ["port"]
+    assert complete(sock, "set", "") == ["port", "promiscuous"]
     assert complete(sock, "-s", sock, "set", "port", "") == ["d0", "d1"]
     assert complete(sock, "--socket", "=", sock, "set", "port", "d1", "") == ["promiscuous"]
     assert complete(sock, "set", "port", "d0", "promiscuous", "") == ["on", "off"]
