@@ -433,6 +433,15 @@ struct fdb_entry {
 int fdb_dump(struct fdb *fdb, const struct fdb_filter *filter, struct fdb_entry **entries,
 	     uint32_t *count);
 
+/*
+ * The first `room` entries that fit behind the key `after` (0: from the first), in the same order, and as
+ * consistent: with the last key of each page as the next one's `after`, no station comes twice, and none is
+ * missing that was known all the time. Less than `room` of them: it was the last page. Allocates nothing. Reads
+ * the whole table each time: 2 ms for 1,024 of 1,000,000, 0.4 of 65,536. Returns how many.
+ */
+uint32_t fdb_page(struct fdb *fdb, const struct fdb_filter *filter, uint64_t after,
+		  struct fdb_entry *entries, uint32_t room);
+
 /* Of a port. */
 struct fdb_counts {
 	uint64_t stations; /* that it has learned, now */

@@ -86,6 +86,33 @@ static uint64_t ticks_ns(uint64_t ticks)
 static const struct fdb_filter all = { .port = -1, .vlan = -1, .learned = true, .fixed = true };
 static const struct fdb_filter learned_ones = { .port = -1, .vlan = -1, .learned = true };
 
+/* Pages of any size are the dump, and what is wanted again is the same again. */
+static void pages_are_the_dump(struct fdb *fdb, const struct fdb_filter *filter, uint32_t room)
+{
+	struct fdb_entry *entries = NULL, *page = calloc(room + 1, sizeof(*page));
+	uint32_t count = 0, got = 0, now;
+	uint64_t after = 0;
+
+	assert_non_null(page);
+	assert_int_equal(fdb_dump(fdb, filter, &entries, &count), 0);
+	do {
+		page[room].key = 7; /* behind the room nothing is written */
+		now = fdb_page(fdb, filter, after, page, room);
+		assert_int_equal(page[room].key, 7);
+		assert_true(got + now <= count);
+		for (uint32_t i = 0; i < now; i++, got++) {
+			assert_true(page[i].key == entries[got].key);
+			assert_int_equal(page[i].port, entries[got].port);
+			assert_int_equal(page[i].age, entries[got].age);
+			assert_int_equal(page[i].fixed, entries[got].fixed);
+			after = page[i].key;
+		}
+	} while (now == room);
+	assert_int_equal(got, count);
+	free(entries);
+	free(page);
+}
+
 /* What the table counts is what is in it; nothing is in it twice; nothing is where it is not found. */
 static void audit(struct fdb *fdb)
 {
@@ -504,6 +531,9 @@ static void filters_choose_what_is_flushed_and_dumped(void **state)
 		assert_int_equal(fdb_dump(fdb, &cases[i].filter, &entries, &count), 0);
 		assert_int_equal(count, cases[i].want);
 		free(entries);
+		for (uint32_t room = 1; room < 30; room++)
+			pages_are_the_dump(fdb, &cases[i].filter, room);
+		assert_int_equal(fdb_page(fdb, &cases[i].filter, 0, NULL, 0), 0);
 		assert_int_equal(fdb_flush(fdb, &cases[i].filter), cases[i].want);
 		assert_int_equal(fdb_stations(fdb) + fdb_count(fdb, FDB_BLOCKED).fixed,
 				 25 - cases[i].want);
@@ -651,6 +681,7 @@ static void model_check_dump(struct model *model)
 	}
 	assert_int_equal(count, there);
 	free(entries);
+	pages_are_the_dump(model->fdb, &all, 1 + random_below(&model->random, 300));
 	audit(model->fdb);
 }
 
@@ -679,6 +710,7 @@ static void model_rare(struct model *model)
 		break;
 	case 3:
 		model_check_dump(model);
+		pages_are_the_dump(model->fdb, &filter, 1 + random_below(random, 100));
 		break;
 	default:
 		for (port = 0; port < 4; port++)
@@ -812,22 +844,45 @@ static uint32_t torture_number(uint64_t key)
 	return (uint32_t)(mac[4] << 8 | mac[5]) * 3 + fdb_key_vlan(key);
 }
 
-static void torture_dump(struct fdb *fdb)
+/* Of some entries in their order, the first of them behind that key, how many are of still stations. */
+static uint32_t torture_look(const struct fdb_entry *entries, uint32_t count, uint64_t after)
 {
-	struct fdb_entry *entries = NULL;
-	uint32_t count = 0, still = 0;
+	uint32_t still = 0;
 
-	assert_int_equal(fdb_dump(fdb, &all, &entries, &count), 0);
 	for (uint32_t i = 0; i < count; i++) {
 		uint32_t its = torture_number(entries[i].key);
 
-		assert_true(!i || entries[i].key > entries[i - 1].key);
+		assert_true(entries[i].key > (i ? entries[i - 1].key : after));
 		assert_true(its < TORTURE_STATIONS && entries[i].key == model_key(its));
 		assert_true(torture_allowed(its, entries[i].port));
 		still += its < TORTURE_STILL;
 	}
-	assert_int_equal(still, TORTURE_STILL);
+	return still;
+}
+
+static void torture_dump(struct fdb *fdb)
+{
+	struct fdb_entry *entries = NULL;
+	uint32_t count = 0;
+
+	assert_int_equal(fdb_dump(fdb, &all, &entries, &count), 0);
+	assert_int_equal(torture_look(entries, count, 0), TORTURE_STILL);
 	free(entries);
+}
+
+/* Page by page, while entries come, go and are relocated between two of them. */
+static void torture_pages(struct fdb *fdb)
+{
+	struct fdb_entry page[64];
+	uint32_t count, still = 0;
+	uint64_t after = 0;
+
+	do {
+		count = fdb_page(fdb, &all, after, page, ARRAY_SIZE(page));
+		still += torture_look(page, count, after);
+		after = count ? page[count - 1].key : 0;
+	} while (count == ARRAY_SIZE(page));
+	assert_int_equal(still, TORTURE_STILL);
 }
 
 /* What the main thread does at once with the workers; the time is as fast as it gets. */
@@ -847,6 +902,7 @@ static unsigned torture_main(struct fdb *fdb, uint64_t *random)
 			fdb_remove(fdb, model_key(i));
 		if (tick % 64 == 0) {
 			torture_dump(fdb);
+			torture_pages(fdb);
 			dumps++;
 		}
 		/* Stations from TORTURE_STILL on leave, those below it must not. */
