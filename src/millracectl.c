@@ -401,13 +401,14 @@ static int finish_output(void)
 	return -errno;
 }
 
+#define JSON_HOW (JSON_COMPACT | JSON_PRESERVE_ORDER | JSON_REAL_PRECISION(9))
+
 static int print_result(const struct call *call, const json_t *result, const json_t *before)
 {
 	int err = 0;
 
 	if (call->json) {
-		json_dumpf(result, stdout,
-			   JSON_COMPACT | JSON_PRESERVE_ORDER | JSON_REAL_PRECISION(9));
+		json_dumpf(result, stdout, JSON_HOW);
 		putchar('\n');
 	} else {
 		err = people_print(stdout, call->command, result, before);
@@ -458,11 +459,59 @@ static int repeat(struct line *line, const struct call *call)
 	return err;
 }
 
+/* One page of a result that comes in several, which is more than memory should hold: as JSON, all of them are one
+ * line with one array. */
+static int print_page(const struct call *call, const json_t *result, bool first, bool last)
+{
+	const char *name = command_row(call->command)->pages;
+	json_t *element;
+	size_t i;
+
+	if (!call->json)
+		return print_result(call, result, first ? NULL : result);
+	if (first)
+		printf("{\"%s\":[", name);
+	json_array_foreach(json_object_get(result, name), i, element)
+	{
+		if (i || !first)
+			putchar(',');
+		json_dumpf(element, stdout, JSON_HOW);
+	}
+	if (last)
+		printf("],\"next\":null}\n");
+	return finish_output();
+}
+
+static int pages(struct line *line, const struct call *call)
+{
+	json_t *arguments = json_object_get(call->request, "arguments"), *next;
+	bool first = true, last = false;
+	json_t *result = NULL;
+	int err = 0;
+
+	while (!err && !last) {
+		err = ask(line, call, &result);
+		if (err)
+			return err;
+		next = json_object_get(result, "next");
+		last = !json_is_string(next);
+		err = print_page(call, result, first, last);
+		if (!err && !last)
+			err = json_object_set(arguments, "after", next) ? -ENOMEM : 0;
+		json_decref(result);
+		first = false;
+	}
+	return err;
+}
+
 static int once(struct line *line, const struct call *call)
 {
 	json_t *result = NULL;
-	int err = ask(line, call, &result);
+	int err;
 
+	if (command_row(call->command)->pages)
+		return pages(line, call);
+	err = ask(line, call, &result);
 	if (!err)
 		err = print_result(call, result, NULL);
 	json_decref(result);

@@ -10,6 +10,7 @@
 #include "base/log.h"
 #include "bridging.h"
 #include "ctl/report_json.h"
+#include "stations.h"
 #include "steering.h"
 #include "version.h"
 #include "xdp/opener.h"
@@ -223,6 +224,14 @@ static int set_promiscuous(void *context, const char *name, bool on, char *error
 	return 0;
 }
 
+static json_t *ask_stations(void *context, enum command command, const json_t *arguments,
+			    char *error, size_t error_size)
+{
+	const struct operators *operators = context;
+
+	return stations_answer(operators->fleet, command, arguments, error, error_size);
+}
+
 static int confirm(void *context)
 {
 	const struct operators *operators = context;
@@ -241,6 +250,7 @@ static const struct control_ops ops = {
 	.plan_text = show_plan_text,
 	.reload = reload,
 	.set_promiscuous = set_promiscuous,
+	.fdb = ask_stations,
 	.confirm = confirm,
 };
 

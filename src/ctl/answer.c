@@ -29,6 +29,7 @@ static const char *const error_codes[ANSWER_ERRORS] = {
 struct exchange {
 	const struct answerer *answerer;
 	enum rights rights;
+	enum command command;
 	json_t *arguments; /* borrowed; NULL: none */
 	json_t *result;
 	json_t *error;
@@ -206,6 +207,17 @@ static void answer_set(struct exchange *exchange)
 	json_object_set(exchange->result, "promiscuous", on);
 }
 
+static void answer_fdb(struct exchange *exchange)
+{
+	const struct answerer *answerer = exchange->answerer;
+	char error[400] = "";
+
+	exchange->result = answerer->ops->fdb(answerer->context, exchange->command,
+					      exchange->arguments, error, sizeof(error));
+	if (!exchange->result)
+		fail(exchange, ANSWER_FAILED, "%s", error);
+}
+
 static void answer_confirm(struct exchange *exchange)
 {
 	const struct answerer *answerer = exchange->answerer;
@@ -237,8 +249,11 @@ static void (*const answers[COMMANDS])(struct exchange *exchange) = {
 	[COMMAND_STATUS] = answer_status,   [COMMAND_STATS] = answer_stats,
 	[COMMAND_PORTS] = answer_ports,	    [COMMAND_PLAN] = answer_plan,
 	[COMMAND_METRICS] = answer_metrics, [COMMAND_RELOAD] = answer_reload,
-	[COMMAND_RULES] = answer_rules,	    [COMMAND_SET] = answer_set,
-	[COMMAND_CONFIRM] = answer_confirm, [COMMAND_VERSION] = answer_version,
+	[COMMAND_FDB] = answer_fdb,	    [COMMAND_FDB_COUNT] = answer_fdb,
+	[COMMAND_FDB_ADD] = answer_fdb,	    [COMMAND_FDB_DEL] = answer_fdb,
+	[COMMAND_FDB_FLUSH] = answer_fdb,   [COMMAND_RULES] = answer_rules,
+	[COMMAND_SET] = answer_set,	    [COMMAND_CONFIRM] = answer_confirm,
+	[COMMAND_VERSION] = answer_version,
 };
 
 /* --- requests --- */
@@ -303,8 +318,10 @@ static void carry_out(struct exchange *exchange, enum command command)
 		     row->name);
 	else if (command_check(command, arguments, wrong))
 		fail(exchange, ANSWER_BAD_ARGUMENTS, "%s", wrong);
-	else
+	else {
+		exchange->command = command;
 		answers[command](exchange);
+	}
 }
 
 char *answer_request(const struct answerer *answerer, enum rights rights, const char *line,

@@ -56,6 +56,11 @@ struct control_ops {
 	int (*set_promiscuous)(void *context, const char *port, bool on, char *error,
 			       size_t error_size);
 
+	/* Answers a command about forwarding databases, with arguments that command_check() lets through.
+	 * Returns the result, a new reference; or NULL with one line in error (of error_size bytes). */
+	json_t *(*fdb)(void *context, enum command command, const json_t *arguments, char *error,
+		       size_t error_size);
+
 	/* Ends the wait of --confirm. Returns 0; -EALREADY if an operator did so before; -ENOENT if nothing
 	 * waits for it. */
 	int (*confirm)(void *context);

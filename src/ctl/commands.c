@@ -15,6 +15,56 @@ static const struct command_argument set_arguments[] = {
 	{ 0 },
 };
 
+#define VLAN_ARGUMENT                                                 \
+	{                                                             \
+		"vlan", "vlan", "N", COMMAND_NUMBER, .optional = true \
+	}
+#define FORWARD_ARGUMENT                                                     \
+	{                                                                    \
+		"forward", "forward", "NAME", COMMAND_NAME, .optional = true \
+	}
+#define ANY_PORT_ARGUMENT                                              \
+	{                                                              \
+		"port", "port", "NAME", COMMAND_NAME, .optional = true \
+	}
+#define STATION_ARGUMENT                         \
+	{                                        \
+		"mac", NULL, "MAC", COMMAND_NAME \
+	}
+
+static const struct command_argument fdb_arguments[] = {
+	ANY_PORT_ARGUMENT,
+	VLAN_ARGUMENT,
+	FORWARD_ARGUMENT,
+	{ "after", NULL, NULL, COMMAND_NAME, .unsaid = true },
+	{ 0 },
+};
+
+static const struct command_argument fdb_count_arguments[] = { FORWARD_ARGUMENT, { 0 } };
+
+static const struct command_argument fdb_add_arguments[] = {
+	STATION_ARGUMENT,
+	{ "port", "port", "NAME", COMMAND_NAME, .or_next = true },
+	{ "blocked", "blocked", NULL, COMMAND_FLAG },
+	VLAN_ARGUMENT,
+	FORWARD_ARGUMENT,
+	{ 0 },
+};
+
+static const struct command_argument fdb_del_arguments[] = {
+	STATION_ARGUMENT,
+	VLAN_ARGUMENT,
+	FORWARD_ARGUMENT,
+	{ 0 },
+};
+
+static const struct command_argument fdb_flush_arguments[] = {
+	ANY_PORT_ARGUMENT,
+	VLAN_ARGUMENT,
+	FORWARD_ARGUMENT,
+	{ 0 },
+};
+
 static const struct command_row command_rows[COMMANDS] = {
 	[COMMAND_STATUS] = { "status", "", "what runs where: ports, queues and workers", true },
 	[COMMAND_STATS] = { "stats", "[-i SEC] [-n N]",
@@ -25,10 +75,21 @@ static const struct command_row command_rows[COMMANDS] = {
 			    "which frames the host gets of each port, and how many it got", true },
 	[COMMAND_PLAN] = { "plan", "", "which worker serves which queue, on which core", true },
 	[COMMAND_METRICS] = { "metrics", "", "the counters as OpenMetrics text", true },
+	[COMMAND_FDB] = { "fdb", "", "the stations that bridges know, where, and for how long",
+			  true, .pages = "entries", .arguments = fdb_arguments },
+	[COMMAND_FDB_COUNT] = { "fdb count", "", "how many stations each port of a bridge has",
+				true, .arguments = fdb_count_arguments },
+	[COMMAND_FDB_ADD] = { "fdb add", "",
+			      "a station is behind a port, or blocked, until removed", false,
+			      .arguments = fdb_add_arguments },
+	[COMMAND_FDB_DEL] = { "fdb del", "", "remove a station, learned or not", false,
+			      .arguments = fdb_del_arguments },
+	[COMMAND_FDB_FLUSH] = { "fdb flush", "", "remove the stations that were learned", false,
+				.arguments = fdb_flush_arguments },
 	[COMMAND_RELOAD] = { "reload", "", "read the configuration file again and act on it",
 			     false },
-	[COMMAND_SET] = { "set", "", "change a port until the next reload", false, false,
-			  set_arguments },
+	[COMMAND_SET] = { "set", "", "change a port until the next reload", false,
+			  .arguments = set_arguments },
 	[COMMAND_CONFIRM] = { "confirm", "", "keep forwarding: end the wait of millraced --confirm",
 			      false },
 	[COMMAND_VERSION] = { "version", "", "the versions of the daemon and of the protocol",

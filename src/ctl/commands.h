@@ -23,6 +23,11 @@ enum command {
 	COMMAND_RULES,
 	COMMAND_PLAN,
 	COMMAND_METRICS,
+	COMMAND_FDB,
+	COMMAND_FDB_COUNT,
+	COMMAND_FDB_ADD,
+	COMMAND_FDB_DEL,
+	COMMAND_FDB_FLUSH,
 	COMMAND_RELOAD,
 	COMMAND_SET,
 	COMMAND_CONFIRM,
@@ -55,6 +60,9 @@ struct command_row {
 	const char *help;
 	bool read_only; /* members of the control group may use it */
 	bool repeats;	/* millracectl asks it again and again with -i and -n */
+	/* The array of its result that comes in pages: where `next` of the result is a text, it is to be
+	 * `after` of the request for the next one. NULL: it is answered at once. */
+	const char *pages;
 	/* Ends with one that has no member; NULL: it has none. */
 	const struct command_argument *arguments;
 };

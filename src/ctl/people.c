@@ -137,6 +137,101 @@ static int print_rules(FILE *out, const json_t *result, const json_t *before)
 	return table_print(&table, out);
 }
 
+/* --- forwarding databases --- */
+
+/* A page: columns are as wide as on the one before, but for long names. */
+static int print_fdb(FILE *out, const json_t *result, const json_t *before)
+{
+	static const int widths[] = { 4, 17, 7, 7, 15 };
+	struct table table;
+	json_t *entry;
+	size_t i;
+
+	table_init(&table, "VLAN MAC KIND AGE PORT FORWARD");
+	table.headless = before;
+	memcpy(table.at_least, widths, sizeof(widths));
+	json_array_foreach(json_object_get(result, "entries"), i, entry)
+	{
+		if (json_is_integer(json_object_get(entry, "vlan")))
+			table_count(&table, count_of(entry, "vlan"));
+		else
+			table_text(&table, "");
+		table_text(&table, text_of(entry, "mac"));
+		table_text(&table, text_of(entry, "kind"));
+		if (json_is_integer(json_object_get(entry, "age_seconds")))
+			cell_seconds(&table, seconds_of(entry, "age_seconds"));
+		else
+			table_text(&table, "");
+		table_text(&table, text_of(entry, "port"));
+		table_text(&table, text_of(entry, "forward"));
+	}
+	return table_print(&table, out);
+}
+
+static void count_row(struct table *table, const char *forward, const char *port,
+		      const json_t *counts, const char *limit)
+{
+	table_text(table, forward);
+	table_text(table, port);
+	table_count(table, count_of(counts, "learned"));
+	table_count(table, count_of(counts, "static"));
+	if (json_is_integer(json_object_get(counts, limit)))
+		table_count(table, count_of(counts, limit));
+	else
+		table_text(table, "");
+}
+
+static int print_fdb_count(FILE *out, const json_t *result, const json_t *before)
+{
+	struct table table;
+	json_t *forward, *port;
+	size_t i, j;
+
+	(void)before;
+	table_init(&table, "FORWARD PORT LEARNED STATIC AT-MOST");
+	json_array_foreach(json_object_get(result, "forwards"), i, forward)
+	{
+		const char *name = text_of(forward, "forward");
+
+		json_array_foreach(json_object_get(forward, "ports"), j, port)
+		{
+			count_row(&table, name, text_of(port, "port"), port, "limit");
+		}
+		table_text(&table, name);
+		table_text(&table, "(blocked)");
+		table_text(&table, "");
+		table_count(&table, count_of(forward, "blocked"));
+		table_text(&table, "");
+		count_row(&table, name, "(all)", forward, "size");
+	}
+	return table_print(&table, out);
+}
+
+static int print_fdb_added(FILE *out, const json_t *result, const json_t *before)
+{
+	const json_t *vlan = json_object_get(result, "vlan");
+
+	(void)before;
+	fprintf(out, "forward %s: station %s", text_of(result, "forward"), text_of(result, "mac"));
+	if (json_is_integer(vlan))
+		fprintf(out, " in VLAN %" JSON_INTEGER_FORMAT, json_integer_value(vlan));
+	if (text_of(result, "port")[0])
+		fprintf(out, " is behind port %s\n", text_of(result, "port"));
+	else
+		fprintf(out, " is blocked\n");
+	return 0;
+}
+
+static int print_fdb_removed(FILE *out, const json_t *result, const json_t *before)
+{
+	json_int_t removed = count_of(result, "removed");
+
+	(void)before;
+	fprintf(out, "%" JSON_INTEGER_FORMAT " %s removed\n", removed,
+		removed == 1 ? "entry" : "entries");
+	return 0;
+}
+
 /* --- status --- */
 
 static void print_duration(FILE *out, double seconds)
@@ -516,11 +611,21 @@ static int print_version(FILE *out, const json_t *result, const json_t *before)
 int people_print(FILE *out, enum command command, const json_t *result, const json_t *before)
 {
 	static int (*const prints[COMMANDS])(FILE *, const json_t *, const json_t *) = {
-		[COMMAND_STATUS] = print_status,     [COMMAND_STATS] = print_stats,
-		[COMMAND_PORTS] = print_only_ports,  [COMMAND_PLAN] = print_text,
-		[COMMAND_METRICS] = print_text,	     [COMMAND_RELOAD] = print_reloaded,
-		[COMMAND_RULES] = print_rules,	     [COMMAND_SET] = print_set,
-		[COMMAND_CONFIRM] = print_confirmed, [COMMAND_VERSION] = print_version,
+		[COMMAND_STATUS] = print_status,
+		[COMMAND_STATS] = print_stats,
+		[COMMAND_PORTS] = print_only_ports,
+		[COMMAND_PLAN] = print_text,
+		[COMMAND_METRICS] = print_text,
+		[COMMAND_RELOAD] = print_reloaded,
+		[COMMAND_FDB] = print_fdb,
+		[COMMAND_FDB_COUNT] = print_fdb_count,
+		[COMMAND_FDB_ADD] = print_fdb_added,
+		[COMMAND_FDB_DEL] = print_fdb_removed,
+		[COMMAND_FDB_FLUSH] = print_fdb_removed,
+		[COMMAND_RULES] = print_rules,
+		[COMMAND_SET] = print_set,
+		[COMMAND_CONFIRM] = print_confirmed,
+		[COMMAND_VERSION] = print_version,
 	};
 
 	return prints[command](out, result, before);

@@ -12,6 +12,7 @@
 
 /*
  * Prints the result of a command. `before` is the result of the same command an interval ago, for rates;
- * NULL: none. Returns 0, or -ENOMEM. Whether the stream took it is for the caller to ask.
+ * NULL: none. Of one
+ * that comes in pages it is the page before, NULL: this is the first. Returns 0, or -ENOMEM. Whether the stream took it is for the caller to ask.
  */
 int people_print(FILE *out, enum command command, const json_t *result, const json_t *before);

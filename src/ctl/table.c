@@ -85,6 +85,8 @@ void table_rate(struct table *table, double number)
 /* A number, or the lack of one: a column of those is easier to compare from the right. */
 static bool is_number(const char *text)
 {
+	if (strchr(text, ':'))
+		return false; /* an address, which may begin with a digit */
 	return isdigit((unsigned char)text[0]) || !strcmp(text, "-") ||
 	       (text[0] == '-' && isdigit((unsigned char)text[1]));
 }
@@ -103,7 +105,7 @@ static bool is_numeric(const struct table *table, unsigned column)
 
 static int width_of(const struct table *table, unsigned column)
 {
-	size_t width = 0;
+	size_t width = (size_t)table->at_least[column];
 
 	for (unsigned i = column; i < table->cells; i += table->columns) {
 		size_t len = strlen(table->cell[i]);
@@ -123,8 +125,8 @@ int table_print(struct table *table, FILE *out)
 		width[i] = width_of(table, i);
 		numeric[i] = is_numeric(table, i);
 	}
-	for (unsigned i = 0; !table->failed && table->cells > table->columns && i < table->cells;
-	     i++) {
+	for (unsigned i = table->headless ? table->columns : 0;
+	     !table->failed && table->cells > table->columns && i < table->cells; i++) {
 		unsigned column = i % table->columns;
 		bool last = column == table->columns - 1;
 

@@ -12,7 +12,10 @@ struct table {
 	unsigned columns;
 	unsigned cells, room; /* of cell[], row by row; the first row is the heads */
 	char (*cell)[TABLE_CELL_SIZE];
-	bool failed; /* there was no memory: nothing will be printed */
+	/* For the caller to set, of a table that goes on from page to page: */
+	bool headless;			 /* the heads are not printed: they stand above */
+	int at_least[TABLE_COLUMNS_MAX]; /* how wide each column is, if nothing is wider */
+	bool failed;			 /* there was no memory: nothing will be printed */
 };
 
 /* Begins a table with its heads, separated by single spaces: "PORT QUEUE RX". */

@@ -195,6 +195,18 @@ static int sample_set(void *context, const char *port, bool on, char *error, siz
 	return -2;
 }
 
+static json_t *sample_fdb(void *context, enum command command, const json_t *arguments, char *error,
+			  size_t error_size)
+{
+	const char *port = json_string_value(json_object_get(arguments, "port"));
+
+	(void)context;
+	if (!port || strcmp(port, "none") != 0)
+		return json_pack("{s:s}", "asked", command_row(command)->name);
+	snprintf(error, error_size, "port 'none': there is none of that name");
+	return NULL;
+}
+
 static int sample_confirm(void *context)
 {
 	struct sample *sample = context;
@@ -203,7 +215,7 @@ static int sample_confirm(void *context)
 	return sample->confirm;
 }
 
-static const struct control_ops sample_ops = { sample_facts,	  sample_collect,
-					       sample_rules_json, sample_plan_json,
-					       sample_plan_text,  sample_reload,
-					       sample_set,	  sample_confirm };
+static const struct control_ops sample_ops = {
+	sample_facts,  sample_collect, sample_rules_json, sample_plan_json, sample_plan_text,
+	sample_reload, sample_set,     sample_fdb,	  sample_confirm
+};

@@ -87,6 +87,10 @@ static void what_is_no_request_is_told_so(void **state)
 		{ "{\"version\":1,\"command\":\"set\",\"arguments\":"
 		  "{\"port\":\"x\",\"promiscuous\":true}}",
 		  "failed", "none of that name" },
+		{ "{\"version\":1,\"command\":\"fdb flush\",\"arguments\":{\"port\":\"none\"}}",
+		  "failed", "port 'none': there is none of that name" },
+		{ "{\"version\":1,\"command\":\"fdb add\",\"arguments\":{\"port\":\"none\"}}",
+		  "bad_arguments", "fdb add: the arguments are \"mac\", a text; " },
 	};
 
 	(void)state;
@@ -108,6 +112,10 @@ static void what_is_no_request_is_told_so(void **state)
 
 static void members_of_the_group_look_and_change_nothing(void **state)
 {
+	static const char add[] = "{\"version\":1,\"command\":\"fdb add\",\"arguments\":"
+				  "{\"mac\":\"02:00:00:00:00:01\",\"port\":\"wan\"}}";
+	static const char del[] = "{\"version\":1,\"command\":\"fdb del\",\"arguments\":"
+				  "{\"mac\":\"02:00:00:00:00:01\"}}";
 	static const char set[] = "{\"version\":1,\"command\":\"set\",\"arguments\":"
 				  "{\"port\":\"wan\",\"promiscuous\":true}}";
 
@@ -122,7 +130,10 @@ static void members_of_the_group_look_and_change_nothing(void **state)
 			bool may = rights == RIGHTS_ALL ||
 				   (rights == RIGHTS_READ && command_row(command)->read_only);
 
-			answer = ask(rights, command == COMMAND_SET ? set : request);
+			answer = ask(rights, command == COMMAND_SET	? set :
+					     command == COMMAND_FDB_ADD ? add :
+					     command == COMMAND_FDB_DEL ? del :
+									  request);
 			assert_int_equal(strstr(answer, "\"code\":\"denied\"") == NULL, may);
 			assert_int_equal(strstr(answer, "\"ok\":true") != NULL, may);
 			free(answer);

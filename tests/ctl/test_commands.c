@@ -29,7 +29,9 @@ static void only_looking_is_read_only(void **state)
 	(void)state;
 	for (unsigned i = 0; i < COMMANDS; i++)
 		assert_int_equal(command_row((enum command)i)->read_only,
-				 i != COMMAND_RELOAD && i != COMMAND_SET && i != COMMAND_CONFIRM);
+				 i != COMMAND_RELOAD && i != COMMAND_SET && i != COMMAND_CONFIRM &&
+					 i != COMMAND_FDB_ADD && i != COMMAND_FDB_DEL &&
+					 i != COMMAND_FDB_FLUSH);
 }
 
 static void a_slip_of_the_finger_is_understood(void **state)
@@ -76,6 +78,16 @@ static void words_become_arguments_or_are_refused(void **state)
 		{ COMMAND_SET,
 		  { "port", "p\"\\", "promiscuous", "off", NULL },
 		  "{\"port\":\"p\\\"\\\\\",\"promiscuous\":false}" },
+		{ COMMAND_FDB, { NULL }, "{}" },
+		{ COMMAND_FDB,
+		  { "vlan", "7", "port", "wan", NULL },
+		  "{\"vlan\":7,\"port\":\"wan\"}" },
+		{ COMMAND_FDB, { "after", "lan", NULL }, NULL },
+		{ COMMAND_FDB_ADD,
+		  { "02:00:00:00:00:01", "blocked", "forward", "lan", NULL },
+		  "{\"mac\":\"02:00:00:00:00:01\",\"blocked\":true,\"forward\":\"lan\"}" },
+		{ COMMAND_FDB_ADD, { "02:00:00:00:00:01", NULL }, NULL },
+		{ COMMAND_FDB_DEL, { "vlan", "7", NULL }, NULL },
 		{ COMMAND_SET, { NULL }, NULL },
 		{ COMMAND_SET, { "port", "wan", "promiscuous", NULL }, NULL },
 		{ COMMAND_SET, { "port", "wan", "promiscuous", "yes", NULL }, NULL },
@@ -160,6 +172,33 @@ static void optional_words_stand_in_any_order(void **state)
 	}
 }
 
+static void a_command_has_one_word_or_two(void **state)
+{
+	static const struct {
+		char *words[4];
+		enum command command;
+		unsigned taken;
+	} rows[] = {
+		{ { NULL }, COMMANDS, 0 },
+		{ { "status", NULL }, COMMAND_STATUS, 1 },
+		{ { "fdb", NULL }, COMMAND_FDB, 1 },
+		{ { "fdb", "port", "add", NULL }, COMMAND_FDB, 1 },
+		{ { "fdb", "add", "count", NULL }, COMMAND_FDB_ADD, 2 },
+		{ { "fdb", "flush", NULL }, COMMAND_FDB_FLUSH, 2 },
+		{ { "fdb", "ad", NULL }, COMMAND_FDB, 1 },
+		{ { "fdb add", NULL }, COMMAND_FDB_ADD, 1 },
+		{ { "fbd", "add", NULL }, COMMANDS, 1 },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		char *const *words = rows[i].words;
+
+		assert_int_equal(command_take(&words), rows[i].command);
+		assert_ptr_equal(words, rows[i].words + rows[i].taken);
+	}
+}
+
 static void arguments_of_a_request_are_held_against_the_table(void **state)
 {
 	static const struct {
@@ -233,6 +272,8 @@ static void the_completion_has_every_command_and_option(void **state)
 	assert_non_null(strstr(text, "\t'set:port') words=$(_millracectl_ports \"$socket\") ;;\n"
 				     "\t'set:promiscuous') words=\"on off\" ;;\n"
 				     "\t'set:'*) next=\"port promiscuous \"; "));
+	assert_non_null(strstr(text, "\t'fdb:'*) next=\"port vlan forward \"; [[ $typed ]] || "
+				     "next+=\"count add del flush \" ;;\n"));
 	free(text);
 }
 
@@ -244,6 +285,7 @@ int main(void)
 		cmocka_unit_test(a_slip_of_the_finger_is_understood),
 		cmocka_unit_test(words_become_arguments_or_are_refused),
 		cmocka_unit_test(optional_words_stand_in_any_order),
+		cmocka_unit_test(a_command_has_one_word_or_two),
 		cmocka_unit_test(arguments_of_a_request_are_held_against_the_table),
 		cmocka_unit_test(the_completion_has_every_command_and_option),
 	};

@@ -297,6 +297,48 @@ static void copies_are_told_where_there_were_any(void **state)
 }
 
 /* The daemon may be of another version. */
+static void stations_come_in_pages_of_one_table(void **state)
+{
+	static const char page[] =
+		"{\"entries\":[{\"forward\":\"lan\",\"vlan\":null,\"mac\":\"02:00:00:00:00:01\","
+		"\"kind\":\"learned\",\"port\":\"a\",\"age_seconds\":12},{\"forward\":\"lan\","
+		"\"vlan\":7,\"mac\":\"02:00:00:00:00:02\",\"kind\":\"blocked\",\"port\":null,"
+		"\"age_seconds\":null}],\"next\":\"lan 7 02:00:00:00:00:02\"}";
+	static const char rows[] =
+		"   -  02:00:00:00:00:01  learned     12 s  a                lan\n"
+		"   7  02:00:00:00:00:02  blocked        -  -                lan\n";
+	char first[512];
+
+	(void)state;
+	snprintf(first, sizeof(first),
+		 "VLAN  MAC                KIND         AGE  PORT             "
+		 "FORWARD\n%s",
+		 rows);
+	assert_printed(COMMAND_FDB, page, NULL, first);
+	assert_printed(COMMAND_FDB, page, page, rows);
+	assert_printed(COMMAND_FDB, "{\"entries\":[],\"next\":null}", NULL, "");
+	assert_printed(
+		COMMAND_FDB_COUNT,
+		"{\"forwards\":[{\"forward\":\"lan\",\"learned\":3,\"static\":1,\"blocked\":2,"
+		"\"size\":1000,\"ports\":[{\"port\":\"a\",\"learned\":3,\"static\":1,"
+		"\"limit\":null}]}]}",
+		NULL,
+		"FORWARD  PORT       LEARNED  STATIC  AT-MOST\n"
+		"lan      a                3       1        -\n"
+		"lan      (blocked)        -       2        -\n"
+		"lan      (all)            3       1     1000\n");
+	assert_printed(
+		COMMAND_FDB_ADD,
+		"{\"forward\":\"lan\",\"vlan\":7,\"mac\":\"02:00:00:00:00:01\",\"port\":\"a\"}",
+		NULL, "forward lan: station 02:00:00:00:00:01 in VLAN 7 is behind port a\n");
+	assert_printed(
+		COMMAND_FDB_ADD,
+		"{\"forward\":\"lan\",\"vlan\":null,\"mac\":\"02:00:00:00:00:01\",\"port\":null}",
+		NULL, "forward lan: station 02:00:00:00:00:01 is blocked\n");
+	assert_printed(COMMAND_FDB_DEL, "{\"removed\":1}", NULL, "1 entry removed\n");
+	assert_printed(COMMAND_FDB_FLUSH, "{\"removed\":0}", NULL, "0 entries removed\n");
+}
+
 static void an_empty_result_is_no_harm(void **state)
 {
 	(void)state;
@@ -319,6 +361,7 @@ int main(void)
 		cmocka_unit_test(status_says_what_waits_for_an_operator),
 		cmocka_unit_test(the_others_are_a_line_or_what_came),
 		cmocka_unit_test(copies_are_told_where_there_were_any),
+		cmocka_unit_test(stations_come_in_pages_of_one_table),
 		cmocka_unit_test(an_empty_result_is_no_harm),
 	};
 

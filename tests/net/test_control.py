@@ -643,12 +643,17 @@ def test_completion_in_bash(rig2, millraced, sock):
     rig = rig2()
     daemon = start(millraced, rig.dut, sock, "-r", "-i", "d0", "-i", "d1")
     assert complete(sock, "st") == ["status", "stats"]
-    assert complete(sock, "") == ["status", "stats", "ports", "rules", "plan", "metrics", "reload",
-                                  "set", "confirm", "version"]
+    assert complete(sock, "") == ["status", "stats", "ports", "rules", "plan", "metrics", "fdb",
+                                  "reload", "set", "confirm", "version"]
     assert complete(sock, "set", "") == ["port", "promiscuous"]
     assert complete(sock, "-s", sock, "set", "port", "") == ["d0", "d1"]
     assert complete(sock, "--socket", "=", sock, "set", "port", "d1", "") == ["promiscuous"]
     assert complete(sock, "set", "port", "d0", "promiscuous", "") == ["on", "off"]
+    assert complete(sock, "fdb", "") == ["port", "vlan", "forward", "count", "add", "del", "flush"]
+    assert complete(sock, "-s", sock, "fdb", "vlan", "7", "port", "") == ["d0", "d1"]
+    assert complete(sock, "fdb", "vlan", "7", "") == ["port", "forward"]
+    assert complete(sock, "fdb", "add", "") == ["port", "blocked", "vlan", "forward"]
+    assert complete(sock, "fdb", "fl") == ["flush"] and complete(sock, "fdb", "vlan", "") == []
     assert "--interval=" in complete(sock, "stats", "--")
     assert "--interval=" not in complete(sock, "status", "--")
     assert complete(sock, "-s", f"{sock.parent}/s") == [str(sock)]

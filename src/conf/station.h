@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Entries of a bridge's forwarding database as users say them: which station is behind which port, or blocked.
+ * Pure; any thread. */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/mac.h"
+
+struct conf_forward;
+
+/* Instead of a port: frames from and to the station are dropped. */
+#define STATION_BLOCKED (-1)
+
+/* What is wrong, and what was expected: to stand behind what was typed. */
+struct station_wrong {
+	char text[256];
+};
+
+/* Reads the address of a station. Returns 0 with *mac, or -EINVAL with *wrong: of a group, zero, or none. */
+int station_mac_parse(const char *text, uint8_t *mac, struct station_wrong *wrong);
+
+/* Room for an address as text. */
+#define STATION_MAC_SIZE 18
+
+/* Writes it as station_mac_parse() reads it. Returns text, of STATION_MAC_SIZE bytes. */
+char *station_mac_print(const uint8_t *mac, char *text);
+
+/* True if the ports of a bridge look at VLAN tags; else tags are data, and say where a station is known. */
+bool station_vlans(const struct conf_forward *forward);
+
+/*
+ * The VLAN of an entry of this bridge, behind the port of that number or STATION_BLOCKED. asked: as it was
+ * said, -1: it was not; then it is the one of frames that the port has without a tag, 0 where tags are data.
+ * Returns 0 with *vlan; or -EINVAL with *wrong: it is none, the port is not in it, or it must be said.
+ */
+int station_vlan(const struct conf_forward *forward, int port, long long asked, uint16_t *vlan,
+		 struct station_wrong *wrong);
