@@ -33,6 +33,12 @@
 
 #define COLD __attribute__((cold))
 
+/* What a loop is compiled of for each of its constants. Not where each access is looked at as well: it is not
+ * about speed there, and a mode would take minutes to compile. */
+#if defined(__SANITIZE_ADDRESS__)
+#define always_inline inline
+#else
 #define always_inline inline __attribute__((always_inline))
+#endif
 #define likely(x)     __builtin_expect(!!(x), 1)
 #define unlikely(x)   __builtin_expect(!!(x), 0)
