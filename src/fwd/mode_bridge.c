@@ -265,6 +265,26 @@ static always_inline unsigned bridge_some(struct outlets *outlets, struct ring_c
 	return count;
 }
 
+/* What comes in on a port that is blocked. Probes among it are noted all the same: how else would one know that
+ * the loop is still there? */
+static COLD uint32_t discard_blocked(struct worker *worker, struct queue *ingress)
+{
+	struct chunks chunks = chunks_of(&worker->chunks, false);
+	uint32_t ready = worker->probes ? descs_ready(ingress) : 0;
+	struct ring_cursor rx = ring_peek(&ingress->rx);
+
+	for (uint32_t i = 0; i < ready && i < worker->batch; i++) {
+		const struct xdp_desc *desc = cursor_desc(&rx);
+		const uint8_t *bytes = chunks_bytes(&chunks, desc->addr);
+
+		if (chunks_doubt(&chunks, desc->addr, LEDGER_FILL, ingress->port) == DROP_REASONS &&
+		    desc->len >= ETHER_HEADER_LEN &&
+		    is_own(worker->bridge, bridge_mac(bytes + MAC_LEN)))
+			(void)probes_take(worker, ingress->port, bytes, desc->len);
+	}
+	return forward_discard(worker, ingress, DROP_LOOP_BLOCKED);
+}
+
 static always_inline uint32_t bridge_any_burst(struct worker *worker, struct queue *ingress,
 					       struct bridge_kind kind)
 {
@@ -279,7 +299,7 @@ static always_inline uint32_t bridge_any_burst(struct worker *worker, struct que
 	}
 	/* Pairs with bridge_block(). */
 	if (unlikely(load_relaxed(&worker->bridge->blocked) & 1U << ingress->port))
-		return forward_discard(worker, ingress, DROP_LOOP_BLOCKED);
+		return discard_blocked(worker, ingress);
 	if (unlikely(ingress->samples))
 		forward_sample(worker, ingress, rx, 1);
 	outlets_begin(&outlets, worker, ingress);

@@ -828,6 +828,29 @@ static void a_probe_that_comes_back_is_noted_and_goes_nowhere(void **state)
 	bridge_close(rig);
 }
 
+static void a_blocked_port_still_tells_of_probes(void **state)
+{
+	struct rig *rig = probing_open();
+	uint8_t bytes[PROBE_LEN_MAX], mac[MAC_LEN];
+	struct probe probe;
+
+	(void)state;
+	bridge_block(rig->worker->bridge, 2, true);
+	own_mac(mac, 2);
+	probe_build(bytes, &first_round, mac, 2, 0);
+	receive(rig, 2, 10, BROADCAST, 60);
+	receive(rig, 2, 10, BROADCAST, 13);
+	assert_true(fake_receive(rig->socket[2], bytes, PROBE_LEN));
+	pass(rig);
+	assert_int_equal(rig->worker->queue[2].drops[DROP_LOOP_BLOCKED], 3);
+	assert_true(probes_back(rig->worker->probes, 2, &probe));
+	assert_int_equal(probe.port, 2);
+	/* And it goes out there. */
+	order_probes(rig, 4);
+	assert_moved(rig, 0, 0, 1);
+	bridge_close(rig);
+}
+
 static void who_sends_no_probes_knows_none(void **state)
 {
 	struct rig *rig = bridge_open();
@@ -940,6 +963,7 @@ int main(void)
 		test_of(a_probe_goes_out_of_each_port_as_it_is_documented),
 		test_of(who_cannot_send_a_probe_leaves_it_out),
 		test_of(a_probe_that_comes_back_is_noted_and_goes_nowhere),
+		test_of(a_blocked_port_still_tells_of_probes),
 		test_of(who_sends_no_probes_knows_none),
 		test_of(each_bridge_has_an_id_of_its_own),
 		test_of(a_worker_without_the_queue_hands_its_copy_over),

@@ -102,8 +102,8 @@ def test_probes(star, millraced, file, tap, attach):
     """Nobody sends a frame, and the loop is told of and cut, for as long as it is there."""
     rig = cable(star)
     file.write(*sections(attach, loop_probe="1s", loop_block="2s"))
-    daemon = millraced(rig.dut, "--config", file.path, json_lines=True)
     b = tap(rig.station["b"], "b0")
+    daemon = millraced(rig.dut, "--config", file.path, json_lines=True)
     began = next(at for at, line in daemon.err if line.endswith("forwarding"))
     said_within(daemon, PROBED, 1, began)
     said_within(daemon, "port l1 is blocked for 2 s (loop-block)", 1, began)
@@ -125,4 +125,27 @@ def test_probes(star, millraced, file, tap, attach):
     final = daemon.stop()
     assert total(final, "probes", "d1") == 1 + len(b.drain()), final
     assert sum(one["drops"]["loop_probe"] for one in final["sockets"]) >= 1
+    assert balanced(final), final
+
+
+def test_a_loop_behind_one_port(star, millraced, file, tap):
+    """The station gives the probe back where it came from, as a switch does that has a loop."""
+    rig = cable(star)
+    file.write(*sections("native", loop_probe="60s"))
+    rig.dut.link_down("l0")
+    a = tap(rig.station["a"], "a0")
+    daemon = millraced(rig.dut, "--config", file.path, json_lines=True)
+    probe, _ = a.receive(2 * SLOWNESS)
+    a.send(probe[:43] + bytes([probe[43] ^ 1]) + probe[44:])  # another bridge's, or a guess
+    time.sleep(0.05)
+    assert "loop-suspected" not in daemon.stderr
+    begin = time.monotonic()
+    a.send(probe)
+    said_within(daemon, "loop-suspected: a probe out of port d0 came back on it", 0.5, begin)
+    assert reasons(file)["d0"] == "loop-suspected: a probe out of port d0 came back on it"
+    a.send(probe)
+    final = daemon.stop()
+    assert len(daemon.warnings("loop-suspected")) == 1
+    drops = {one["interface"]: one["drops"] for one in final["sockets"]}
+    assert (drops["d0"]["loop_probe"], drops["d0"]["source_own"]) == (2, 1), final
     assert balanced(final), final
