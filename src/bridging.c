@@ -13,6 +13,11 @@ _Static_assert(CONF_STATIONS_MAX == FDB_STATIONS_MAX, "as many as the table take
 _Static_assert(CONF_AGEING_MAX == FDB_AGEING_MAX, "as long as the table counts");
 _Static_assert(CONF_PORTS_MAX <= FDB_PORTS_MAX && CONF_PORTS_MAX <= 16, "an entry names any port");
 
+static uint32_t learn_limit(const struct conf_port *port)
+{
+	return port->learn_limit ? port->learn_limit : UINT32_MAX;
+}
+
 static struct bridge_opts opts_of(const struct forwarder *forwarder)
 {
 	const struct conf_forward *conf = forwarder->conf;
@@ -33,7 +38,7 @@ static struct bridge_opts opts_of(const struct forwarder *forwarder)
 		opts.port[i] = (struct bridge_port_opts){
 			.hairpin = port->hairpin,
 			.isolated = port->isolated,
-			.learn_limit = port->learn_limit ? port->learn_limit : UINT32_MAX,
+			.learn_limit = learn_limit(port),
 			.storm_limit = { [STORM_BROADCAST] = port->storm_broadcast,
 					 [STORM_MULTICAST] = port->storm_multicast,
 					 [STORM_UNKNOWN] = port->storm_unknown },
@@ -60,6 +65,18 @@ int bridging_open(struct forwarder *forwarder)
 	for (unsigned i = 0; i < forwarder->ports; i++)
 		bridging_port_came(forwarder, i);
 	return 0;
+}
+
+void bridging_apply(const struct forwarder *forwarder)
+{
+	struct fdb *fdb;
+
+	if (!forwarder->bridge)
+		return;
+	fdb = forwarder->bridge->fdb;
+	fdb_set_ageing(fdb, forwarder->conf->ageing_s);
+	for (unsigned i = 0; i < forwarder->ports; i++)
+		fdb_set_limit(fdb, i, learn_limit(forwarder->port[i].conf));
 }
 
 void bridging_give(const struct forwarder *forwarder, struct worker *worker, unsigned index)

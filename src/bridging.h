@@ -14,6 +14,10 @@ int bridging_open(struct forwarder *forwarder);
 /* The worker forwards by it. Before its thread starts. */
 void bridging_give(const struct forwarder *forwarder, struct worker *worker, unsigned index);
 
+/* The forwarder's conf is another one, whose bridge has the same ports: what can change in a running bridge is
+ * taken from it. */
+void bridging_apply(const struct forwarder *forwarder);
+
 /* The port's device is there, with its address now; or is gone, and nothing is behind it any more. */
 void bridging_port_came(const struct forwarder *forwarder, unsigned port);
 void bridging_port_left(const struct forwarder *forwarder, unsigned port);

@@ -8,10 +8,11 @@
 
 /* What a running worker takes up, or another name of the same device: the ports themselves are compared one
  * by one. */
-static const char *const forward_params[] = { "wait", "batch", "cpus", "ports", NULL };
-static const char *const port_params[] = {
-	"device", "promiscuous", "wait-for-device", "mtu-too-large", "on-program-lost", "pass", NULL
-};
+static const char *const forward_params[] = { "wait", "batch", "cpus", "ports", "ageing", NULL };
+static const char *const port_params[] = { "device",	      "promiscuous",
+					   "wait-for-device", "mtu-too-large",
+					   "on-program-lost", "pass",
+					   "learn-limit",     NULL };
 
 static bool same_port(const struct plan_port *before, const struct plan_port *after)
 {
@@ -106,10 +107,12 @@ static bool same_params(const struct plan_forward *before, const struct plan_for
 {
 	if (before->conf->poll != after->conf->poll ||
 	    before->conf->busy_poll != after->conf->busy_poll ||
-	    before->conf->batch != after->conf->batch)
+	    before->conf->batch != after->conf->batch ||
+	    before->conf->ageing_s != after->conf->ageing_s)
 		return false;
 	for (unsigned i = 0; i < before->ports; i++) {
 		if (before->port[i].conf->promiscuous != after->port[i].conf->promiscuous ||
+		    before->port[i].conf->learn_limit != after->port[i].conf->learn_limit ||
 		    before->port[i].conf->on_program_lost != after->port[i].conf->on_program_lost ||
 		    !pass_same(&before->port[i].conf->pass, &after->port[i].conf->pass))
 			return false;

@@ -9,7 +9,7 @@ import pytest
 from appliance import forward, port
 from control import Client, code, millracectl
 from frames import BROADCAST, ethernet, tagged
-from lab import SLOWNESS
+from lab import SLOWNESS, wait_until
 from test_bridge import balanced, no_drops_but
 from wire import exchange
 
@@ -171,6 +171,35 @@ def test_a_flood_of_stations_takes_no_place_of_others(star, tap, millraced, file
     hears(c, frame(mac(500), unknown[6:12]))
     assert fdb.say("flush", "port", "p0") == "500 entries removed\n"
     assert fdb.count("br")[1]["static"] == 10
+    final = daemon.stop()
+    assert balanced(final) and no_drops_but(final), final
+
+
+def test_a_reload_changes_what_a_running_bridge_learns(star, tap, millraced, file):
+    """ageing and learn-limit: no station is lost by it, and no frame."""
+    rig, (a, b, _) = quiet_star(star, tap)
+
+    def sections(limit, ageing):
+        return (port("p0", "d0", learn_limit=limit), *(port(f"p{i}", f"d{i}") for i in (1, 2)),
+                forward("br", "bridge", "p0 p1 p2", ageing=ageing))
+
+    def learned(*numbers):
+        for number in numbers:
+            a.send(frame(mac(number), BROADCAST))
+            hears(b, frame(mac(number), BROADCAST))
+        return [one["mac"] for one in fdb.entries()]
+
+    file.write(*sections(1, "0s"))
+    daemon = millraced(rig.dut, "--config", file.path, json_lines=True)
+    fdb = Asked(file.sock)
+    assert learned(1, 2) == [text(mac(1))]
+    file.take(*sections(2, "0s"))
+    assert learned(2, 3) == [text(mac(1)), text(mac(2))]
+    file.take(*sections(1, "0s"))
+    assert learned(3) == [text(mac(1)), text(mac(2))]
+    assert daemon.stderr.count("forward br: runs on with other parameters") == 2
+    file.take(*sections(1, "1s"))
+    wait_until(lambda: not fdb.entries(), 6 * SLOWNESS, "the stations' end", step=0.1)
     final = daemon.stop()
     assert balanced(final) and no_drops_but(final), final
 

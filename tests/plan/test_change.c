@@ -151,6 +151,16 @@ static void pass(struct side *side)
 	assert_int_equal(pass_parse("tcp dport 22", &side->port[1].pass, &wrong), 0);
 }
 
+static void ageing(struct side *side)
+{
+	side->forward.ageing_s = 60;
+}
+
+static void learn_limit(struct side *side)
+{
+	side->port[1].learn_limit = 100;
+}
+
 static void another_device(struct side *side)
 {
 	side->device[1].ifindex = 200;
@@ -291,6 +301,8 @@ static void what_an_edit_takes(void **state)
 		{ "promiscuous", promiscuous, PLAN_CHANGE_PARAMS },
 		{ "on-program-lost", on_program_lost, PLAN_CHANGE_PARAMS },
 		{ "pass", pass, PLAN_CHANGE_PARAMS },
+		{ "ageing", ageing, PLAN_CHANGE_PARAMS },
+		{ "learn-limit", learn_limit, PLAN_CHANGE_PARAMS },
 		{ "another device", another_device, PLAN_CHANGE_REBUILD },
 		{ "another port name", another_port_name, PLAN_CHANGE_REBUILD },
 		{ "ports exchanged", ports_exchanged, PLAN_CHANGE_REBUILD },
