@@ -48,6 +48,45 @@ static struct bridge_opts opts_of(const struct forwarder *forwarder)
 	return opts;
 }
 
+/* Makes the entries of the configuration, in the place of what is known of those stations. Returns 0, or -ENOSPC
+ * after a message. */
+static int add_stations(const struct forwarder *forwarder)
+{
+	const struct conf_forward *conf = forwarder->conf;
+	char text[STATION_TEXT_SIZE];
+	int err = 0;
+
+	for (unsigned i = 0; i < conf->stations; i++) {
+		const struct conf_station *station = &conf->station[i];
+		unsigned port =
+			station->port == STATION_BLOCKED ? FDB_BLOCKED : (unsigned)station->port;
+
+		if (!fdb_add(forwarder->bridge->fdb, fdb_key(station->vlan, station->mac), port))
+			continue;
+		log_error(
+			"forward %s: no place for the static entry %s, line %u of its file; raise fdb-size",
+			conf->name, station_print(station, conf, text), station->line);
+		err = -ENOSPC;
+	}
+	return err;
+}
+
+/* Removes the entries of `before` that `now` has not; both are sorted. */
+static void remove_stations(struct fdb *fdb, const struct conf_forward *before,
+			    const struct conf_forward *now)
+{
+	unsigned j = 0;
+
+	for (unsigned i = 0; i < before->stations; i++) {
+		const struct conf_station *station = &before->station[i];
+
+		while (j < now->stations && station_order(&now->station[j], station) < 0)
+			j++;
+		if (j == now->stations || station_order(&now->station[j], station) > 0)
+			(void)fdb_remove(fdb, fdb_key(station->vlan, station->mac));
+	}
+}
+
 int bridging_open(struct forwarder *forwarder)
 {
 	struct bridge_opts opts;
@@ -64,19 +103,22 @@ int bridging_open(struct forwarder *forwarder)
 	}
 	for (unsigned i = 0; i < forwarder->ports; i++)
 		bridging_port_came(forwarder, i);
-	return 0;
+	return add_stations(forwarder);
 }
 
-void bridging_apply(const struct forwarder *forwarder)
+void bridging_apply(const struct forwarder *forwarder, const struct conf_forward *before)
 {
+	const struct conf_forward *conf = forwarder->conf;
 	struct fdb *fdb;
 
 	if (!forwarder->bridge)
 		return;
 	fdb = forwarder->bridge->fdb;
-	fdb_set_ageing(fdb, forwarder->conf->ageing_s);
+	fdb_set_ageing(fdb, conf->ageing_s);
 	for (unsigned i = 0; i < forwarder->ports; i++)
 		fdb_set_limit(fdb, i, learn_limit(forwarder->port[i].conf));
+	remove_stations(fdb, before, conf);
+	(void)add_stations(forwarder);
 }
 
 void bridging_give(const struct forwarder *forwarder, struct worker *worker, unsigned index)

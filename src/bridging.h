@@ -15,8 +15,8 @@ int bridging_open(struct forwarder *forwarder);
 void bridging_give(const struct forwarder *forwarder, struct worker *worker, unsigned index);
 
 /* The forwarder's conf is another one, whose bridge has the same ports: what can change in a running bridge is
- * taken from it. */
-void bridging_apply(const struct forwarder *forwarder);
+ * taken from it. Entries that the one before had, and it has not, go. */
+void bridging_apply(const struct forwarder *forwarder, const struct conf_forward *before);
 
 /* The port's device is there, with its address now; or is gone, and nothing is behind it any more. */
 void bridging_port_came(const struct forwarder *forwarder, unsigned port);

@@ -107,7 +107,7 @@ void forwarder_apply(struct forwarder *forwarder, struct plan_forward *plan)
 		(void)forwarder_set_promiscuous(port, forwarder_wants_promiscuous(forwarder, port));
 		steering_apply(port, forwarder->conf->mode);
 	}
-	bridging_apply(forwarder);
+	bridging_apply(forwarder, before->conf);
 	apply_params(forwarder, before->conf);
 	for (unsigned i = 0; i < forwarder->workers; i++) {
 		int err = worker_move(forwarder->worker[i], plan->worker[i].cpu);

@@ -10,6 +10,7 @@
 #include "base/mac.h"
 #include "base/number.h"
 #include "conf/pass.h"
+#include "conf/station.h"
 #include "conf/vlan_mode.h"
 
 /* Ports of one forward. A bridge of 16 is the largest the design foresees. */
@@ -182,13 +183,16 @@ struct conf_forward {
 	unsigned loop_block_s; /* a port where a loop is suspected is blocked so long; 0: not */
 	unsigned loop_probe_s; /* between two probes for loops out of each port; 0: none */
 	bool forward_reserved; /* frames to 01:80:c2:00:00:02 to -0f cross it */
-	unsigned line;	       /* of the file that it begins at; 0: from flags */
+	unsigned stations;
+	const struct conf_station *station; /* static and blocked ones, sorted; of the same conf */
+	unsigned line;			    /* of the file that it begins at; 0: from flags */
 };
 
 struct conf {
 	unsigned ports, forwards; /* as many as the memory holds */
 	struct conf_port *port;	  /* owned, as the next */
 	struct conf_forward *forward;
+	struct conf_station *station;	     /* of all forwards. Owned. */
 	char control_socket[CONF_PATH_SIZE]; /* "": none */
 	char control_group[CONF_NAME_SIZE];  /* "": none */
 	char user[CONF_NAME_SIZE];	     /* "": as the start decides */
@@ -227,6 +231,7 @@ static inline void conf_fini(struct conf *conf)
 {
 	free(conf->port);
 	free(conf->forward);
+	free(conf->station);
 	*conf = (struct conf){ 0 };
 }
 

@@ -40,6 +40,7 @@ struct file {
 	struct section *section; /* owned */
 	bool nowhere;		 /* what comes now is in a section that is none */
 	bool out_of_memory;
+	unsigned stations; /* of the conf, so far */
 	struct conf *conf;
 	struct conf_forward defaults;  /* of forwards: what [millrace] says */
 	bool wrong[OPTIONS_ROWS_MAX];  /* of these */
@@ -54,6 +55,7 @@ static const struct {
 	{ "millrace", IN_MILLRACE, false },
 	{ "port", IN_PORT, true },
 	{ "forward", IN_FORWARD, true },
+	{ "fdb", IN_FDB, true },
 };
 
 #define KINDS (sizeof(kinds) / sizeof(kinds[0]))
@@ -169,7 +171,8 @@ static void on_section(void *context, unsigned line, const char *text)
 			   GUESSED(guess),
 			   guess.nearest ?
 				   "" :
-				   "; there are [millrace], [port NAME] and [forward NAME]");
+				   "; there are [millrace], [port NAME], [forward NAME] and "
+				   "[fdb NAME]");
 		return;
 	}
 	snprintf(section.name, sizeof(section.name), "%s", name);
@@ -587,6 +590,110 @@ static void read_forward(struct file *file, struct section *section)
 	file->conf->forwards++;
 }
 
+/* The bridge that a section is about. NULL after a message. */
+static struct conf_forward *find_bridge(struct file *file, const struct section *section)
+{
+	struct guess guess = guess_begin(section->name);
+
+	for (unsigned i = 0; i < file->conf->forwards; i++) {
+		struct conf_forward *forward = &file->conf->forward[i];
+
+		guess_try(&guess, forward->name);
+		if (strcmp(forward->name, section->name) != 0)
+			continue;
+		if (conf_is_bridge(forward))
+			return forward;
+		diag_error(
+			file->diag, section->line,
+			"%s[forward %s] is no bridge, and knows no stations; it needs mode = bridge",
+			section->title, forward->name);
+		return NULL;
+	}
+	diag_error(file->diag, section->line, "%sthere is no [forward %s]%s%s%s", section->title,
+		   section->name, GUESSED(guess));
+	return NULL;
+}
+
+/* One line of [fdb NAME], to the end of the stations. */
+static void read_station(struct file *file, const struct section *section, const struct item *item,
+			 const struct conf_forward *forward)
+{
+	struct conf_station *station = &file->conf->station[file->stations];
+	bool blocked = !strcmp(item->name, "blocked");
+	struct station_wrong wrong;
+
+	if (item->more_line) {
+		diag_error(file->diag, item->more_line,
+			   "%s%s: goes on in this line; write a line for each station",
+			   section->title, item->name);
+	} else if (station_parse(item->value, forward, blocked, station, &wrong)) {
+		diag_error(file->diag, item->line, "%s%s = " SHOWN ": %s", section->title,
+			   item->name, item->value, wrong.text);
+	} else {
+		station->line = item->line;
+		file->stations++;
+	}
+}
+
+static int compare_stations(const void *one, const void *other)
+{
+	const struct conf_station *a = one, *b = other;
+	int order = station_order(a, b);
+
+	return order ? order : (a->line > b->line) - (a->line < b->line);
+}
+
+static void check_stations(struct file *file, const struct section *section,
+			   const struct conf_forward *forward)
+{
+	const struct conf_station *station = forward->station;
+	char text[STATION_MAC_SIZE];
+
+	for (unsigned i = 1; i < forward->stations; i++) {
+		if (!station_order(&station[i - 1], &station[i]))
+			diag_error(file->diag, station[i].line,
+				   "%sstation %s%s%.0u is there already, in line %u",
+				   section->title, station_mac_print(station[i].mac, text),
+				   station[i].vlan ? " in VLAN " : "", station[i].vlan,
+				   station[i - 1].line);
+	}
+	/* Above that entries may find no place, though there are as many slots again. */
+	if (forward->stations > forward->stations_max)
+		diag_error(file->diag, section->line,
+			   "%s%u stations are more than fdb-size = %u; raise it in [forward %s]",
+			   section->title, forward->stations, forward->stations_max, forward->name);
+}
+
+static void read_fdb(struct file *file, struct section *section)
+{
+	struct conf_forward *forward = find_bridge(file, section);
+	struct conf_station *first = &file->conf->station[file->stations];
+
+	for (unsigned i = 0; i < section->count; i++) {
+		const struct option_row *row = option_find(section->item[i].name);
+
+		if (!row || !(row->in & IN_FDB))
+			report_key(file, section, &section->item[i]);
+		else if (forward)
+			read_station(file, section, &section->item[i], forward);
+	}
+	if (!forward || forward->stations) /* there is another such section, as was said */
+		return;
+	forward->station = first;
+	forward->stations = (unsigned)(&file->conf->station[file->stations] - first);
+	qsort(first, forward->stations, sizeof(*first), compare_stations);
+	check_stations(file, section, forward);
+}
+
+static unsigned count_items(const struct file *file, enum option_section kind)
+{
+	unsigned count = 0;
+
+	for (unsigned i = 0; i < file->count; i++)
+		count += file->section[i].kind == kind ? file->section[i].count : 0;
+	return count;
+}
+
 static void read_sections(struct file *file, enum option_section kind,
 			  void (*read_section)(struct file *, struct section *))
 {
@@ -629,8 +736,9 @@ static void read_conf(struct file *file)
 	/* One more than needed, for calloc(0) may give NULL. */
 	conf->port = calloc(ports + forwards + 1, sizeof(*conf->port)); /* host ports too */
 	conf->forward = calloc(forwards + 1, sizeof(*conf->forward));
+	conf->station = calloc(count_items(file, IN_FDB) + 1U, sizeof(*conf->station));
 	file->server = calloc(ports + forwards + 1, sizeof(const struct section *));
-	if (!conf->port || !conf->forward || !file->server) {
+	if (!conf->port || !conf->forward || !conf->station || !file->server) {
 		file->out_of_memory = true;
 		return;
 	}
@@ -638,6 +746,7 @@ static void read_conf(struct file *file)
 	read_sections(file, IN_MILLRACE, read_millrace);
 	read_sections(file, IN_PORT, read_port);
 	read_sections(file, IN_FORWARD, read_forward);
+	read_sections(file, IN_FDB, read_fdb);
 	check_whole(file);
 }
 

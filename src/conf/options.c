@@ -495,6 +495,7 @@ void options_help_config(FILE *out)
 		{ IN_MILLRACE, "[millrace]" },
 		{ IN_PORT, "[port NAME]" },
 		{ IN_FORWARD, "[forward NAME]" },
+		{ IN_FDB, "[fdb NAME]" },
 	};
 
 	for (size_t i = 0; i < sizeof(sections) / sizeof(sections[0]); i++) {

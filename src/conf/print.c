@@ -77,6 +77,19 @@ static void print_section(FILE *out, enum option_section kind, const char *heade
 	}
 }
 
+/* What the bridge has for ever. */
+static void print_stations(FILE *out, const struct conf_forward *forward)
+{
+	char text[STATION_TEXT_SIZE];
+
+	if (forward->stations)
+		fprintf(out, "\n[fdb %s]\n", forward->name);
+	for (unsigned i = 0; i < forward->stations; i++)
+		fprintf(out, "%s = %s\n",
+			forward->station[i].port == STATION_BLOCKED ? "blocked" : "static",
+			station_print(&forward->station[i], forward, text));
+}
+
 void conf_print(FILE *out, const struct conf *conf)
 {
 	struct conf plain_run = { 0 };
@@ -107,6 +120,8 @@ void conf_print(FILE *out, const struct conf *conf)
 			 conf->forward[i].name);
 		print_section(out, IN_FORWARD, header, &part, &first);
 	}
+	for (unsigned i = 0; i < conf->forwards; i++)
+		print_stations(out, &conf->forward[i]);
 }
 
 static bool is_excepted(const struct option_row *row, const char *const *except)

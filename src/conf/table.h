@@ -49,6 +49,7 @@ enum option_section {
 	IN_MILLRACE = 1U << 0,
 	IN_PORT = 1U << 1,
 	IN_FORWARD = 1U << 2,
+	IN_FDB = 1U << 3,
 };
 
 /* What a flag of SCOPE_LINE does. */
@@ -161,6 +162,7 @@ extern const struct option_kind kind_pass;	/* a port's */
 extern const struct option_kind kind_seconds;	/* unsigned; with s, m or h behind it, or nothing */
 extern const struct option_kind kind_host_port; /* a forward's */
 extern const struct option_kind kind_vlan_mode; /* a struct vlan_mode */
+extern const struct option_kind kind_station;	/* a forward's, one a line; likewise */
 extern const struct option_kind kind_ports; /* a forward's; read by file.c, which knows them all */
 
 extern const struct option_word words_yes_no[], words_no_yes[];

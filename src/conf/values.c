@@ -698,3 +698,13 @@ static void print_ports(const struct option_row *row, const struct option_place 
 }
 
 const struct option_kind kind_ports = { NULL, print_ports };
+
+/* Lines of their own, which print.c has. */
+static void print_station(const struct option_row *row, const struct option_place *place,
+			  char *text, size_t size)
+{
+	(void)row, (void)place, (void)size;
+	text[0] = '\0';
+}
+
+const struct option_kind kind_station = { NULL, print_station };

@@ -110,6 +110,9 @@ static bool same_params(const struct plan_forward *before, const struct plan_for
 	    before->conf->batch != after->conf->batch ||
 	    before->conf->ageing_s != after->conf->ageing_s)
 		return false;
+	if (!stations_same(before->conf->station, before->conf->stations, after->conf->station,
+			   after->conf->stations))
+		return false;
 	for (unsigned i = 0; i < before->ports; i++) {
 		if (before->port[i].conf->promiscuous != after->port[i].conf->promiscuous ||
 		    before->port[i].conf->learn_limit != after->port[i].conf->learn_limit ||

@@ -6,7 +6,7 @@
 
 enum plan_change {
 	PLAN_CHANGE_NONE,
-	/* wait, batch, CPUs, promiscuous, pass, on-program-lost; of a bridge ageing, learn-limit: the workers
+	/* wait, batch, CPUs, promiscuous, pass, on-program-lost; of a bridge ageing, learn-limit, [fdb]: the workers
 	 * run on */
 	PLAN_CHANGE_PARAMS,
 	PLAN_CHANGE_PORTS, /* ports come or go beside others that receive on; perhaps parameters */

@@ -28,11 +28,13 @@ static inline bool same_port(struct conf_port one, struct conf_port other)
 static inline bool same_forward(const struct conf *conf, struct conf_forward one,
 				const struct conf *other_conf, struct conf_forward other)
 {
-	bool same = same_list(&one.cpus, &other.cpus) && one.ports == other.ports;
+	bool same = same_list(&one.cpus, &other.cpus) && one.ports == other.ports &&
+		    stations_same(one.station, one.stations, other.station, other.stations);
 
 	for (unsigned i = 0; same && i < one.ports; i++)
 		same = one.port[i] - conf->port == other.port[i] - other_conf->port;
 	one.line = other.line = 0;
+	one.station = other.station = NULL;
 	memset(&one.cpus, 0, sizeof(one.cpus));
 	memset(&other.cpus, 0, sizeof(other.cpus));
 	memset((void *)one.port, 0, sizeof(one.port));

@@ -128,6 +128,48 @@ static void every_key_is_read(void **state)
 	assert_false(conf.forward[1].poll);
 }
 
+static void stations_are_read_and_sorted(void **state)
+{
+	const struct conf_station *station;
+
+	(void)state;
+	assert_int_equal(
+		parse("[fdb two]\nblocked = 02:00:00:00:00:09 vlan 7\n"
+		      "static = 02:00:00:00:00:03\th ; the host\nstatic = 02:00:00:00:00:02 lan\n" WAN_LAN
+		      "[forward one]\nmode = rxdrop\nports = wan\n[port x]\ndevice = eth2\n"
+		      "[forward two]\nmode = bridge\nports = lan x\nhost-port = h\n"),
+		0);
+	assert_int_equal(conf.forward[0].stations, 0);
+	assert_int_equal(conf.forward[1].stations, 3);
+	station = conf.forward[1].station;
+	assert_int_equal(station[0].mac[5], 2);
+	assert_int_equal(station[0].port, 0);
+	assert_int_equal(station[0].line, 4);
+	assert_int_equal(station[1].mac[5], 3);
+	assert_int_equal(station[1].port, 2);
+	assert_int_equal(station[2].vlan, 7);
+	assert_int_equal(station[2].port, STATION_BLOCKED);
+}
+
+static void there_are_no_more_stations_than_fit(void **state)
+{
+	char text[4096] =
+		WAN_LAN "[forward m]\nmode = bridge\nports = wan lan\nfdb-size = 16\n[fdb m]\n";
+	size_t len = strlen(text);
+
+	(void)state;
+	for (unsigned i = 0; i < 17; i++) {
+		assert_int_equal(parse(text), 0);
+		assert_int_equal(conf.forward[0].stations, i);
+		len += (size_t)snprintf(text + len, sizeof(text) - len,
+					"static = 02:00:00:00:00:%02x wan\n", i);
+	}
+	assert_int_equal(parse(text), -EINVAL);
+	assert_string_equal(findings(),
+			    "f:9: [fdb m]: 17 stations are more than fdb-size = 16; raise "
+			    "it in [forward m]\n");
+}
+
 /* {text, all that is said of it} */
 static const struct {
 	const char *text, *want;
@@ -176,6 +218,44 @@ static const struct {
 	  "needs one; add for example host-vlan-mode = trunk 1-4094\n" },
 	{ WAN_LAN "[forward m]\nmode = bridge\nports = wan lan\nhost-vlan-mode = access 1\n",
 	  "f:8: [forward m]: host-vlan-mode: is about the port of host-port, which is not there\n" },
+	{ WAN_LAN "[forward m]\nmode = bridge\nports = wan lan\n[fdb m]\n"
+		  "static = 02:00:00:00:00:01 lam\nstatic = 01:00:00:00:00:01 lan\n"
+		  "blocked = 00:00:00:00:00:00\nstatic = 02:00:00:00:00:01\n"
+		  "static = 02:00:00:00:00:01 lan vlan 0\nblocked = 02:00:00:00:00:01 vlan 4095\n"
+		  "blocked = 02:00:00:00:00:01 lan\nstatic = 02:00:00:00:00:02 wan\n"
+		  "blocked = 02:00:00:00:00:02\nsttic = 1\nageing = 5s\n"
+		  "static = 02:00:00:00:00:03 wan\n  vlan 7\n",
+	  "f:9: [fdb m]: static = 02:00:00:00:00:01 lam: [forward m] has no port lam; did you mean "
+	  "lan?\n"
+	  "f:10: [fdb m]: static = 01:00:00:00:00:01 lan: an address of a group (its first byte is odd); "
+	  "no station has one\n"
+	  "f:11: [fdb m]: blocked = 00:00:00:00:00:00: no station has the zero address\n"
+	  "f:12: [fdb m]: static = 02:00:00:00:00:01: must be MAC PORT [vlan N], such as "
+	  "02:00:00:00:00:01 lan vlan 10\n"
+	  "f:13: [fdb m]: static = 02:00:00:00:00:01 lan vlan 0: vlan 0: must be 1 to 4094\n"
+	  "f:14: [fdb m]: blocked = 02:00:00:00:00:01 vlan 4095: vlan 4095: must be 1 to 4094\n"
+	  "f:15: [fdb m]: blocked = 02:00:00:00:00:01 lan: must be MAC [vlan N], such as "
+	  "02:00:00:00:00:01\n"
+	  "f:17: [fdb m]: station 02:00:00:00:00:02 is there already, in line 16\n"
+	  "f:18: [fdb m]: sttic: no such key; did you mean static?\n"
+	  "f:19: [fdb m]: ageing: does not belong here; it is a key of [forward NAME]\n"
+	  "f:21: [fdb m]: static: goes on in this line; write a line for each station\n" },
+	{ WAN_LAN "[forward m]\nmode = patch\nports = wan lan\n[fdb m]\n[fdb n]\n"
+		  "static = 02:00:00:00:00:01 lan\n",
+	  "f:8: [fdb m]: [forward m] is no bridge, and knows no stations; it needs mode = bridge\n"
+	  "f:9: [fdb n]: there is no [forward n]\n" },
+	{ WAN
+	  "vlan-mode = access 5\n[port lan]\ndevice = eth1\nvlan-mode = trunk 5,6\n[forward m]\n"
+	  "mode = bridge\nports = wan lan\n[fdb m]\nstatic = 02:00:00:00:00:01 lan\n"
+	  "static = 02:00:00:00:00:02 wan vlan 6\nblocked = 02:00:00:00:00:03\n"
+	  "static = 02:00:00:00:00:04 wan\nblocked = 02:00:00:00:00:04 vlan 5\n",
+	  "f:11: [fdb m]: static = 02:00:00:00:00:01 lan: in which VLAN? add vlan N, for all that port lan "
+	  "takes has a tag\n"
+	  "f:12: [fdb m]: static = 02:00:00:00:00:02 wan vlan 6: vlan 6: port wan is not in it, by its "
+	  "vlan-mode\n"
+	  "f:13: [fdb m]: blocked = 02:00:00:00:00:03: in which VLAN? add vlan N, for its ports look at "
+	  "tags\n"
+	  "f:15: [fdb m]: station 02:00:00:00:00:04 in VLAN 5 is there already, in line 14\n" },
 	{ WAN "vlan-mode = trunk 1-10\nvlan-offload = keep\n[port lan]\ndevice = eth1\n"
 	      "vlan-mode = trunk 1 native 2\n[forward m]\nmode = bridge\nports = wan lan\n",
 	  "f:4: [port wan]: vlan-offload = keep: the card would take the tags out of frames, which "
@@ -215,7 +295,7 @@ static const struct {
 	{ "[prt a]\nx = 1\n[zzzzzzzz]\n[port]\n[port a b]\n[millrace x]\n[port "
 	  "aaaaaaaaaabbbbbbbbbbccccccccccdd]\n" WAN "[forward m]\nmode = rxdrop\nports = wan\n",
 	  "f:1: [prt a]: no such section; did you mean port?\n"
-	  "f:3: [zzzzzzzz]: no such section; there are [millrace], [port NAME] and [forward NAME]\n"
+	  "f:3: [zzzzzzzz]: no such section; there are [millrace], [port NAME], [forward NAME] and [fdb NAME]\n"
 	  "f:4: [port]: has no name; type [port NAME]\n"
 	  "f:5: [port a b]: a name has 1 to 31 letters, digits, . _ or -\n"
 	  "f:6: [millrace x]: has no name; type [millrace]\n"
@@ -459,6 +539,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_files_defaults),
 		cmocka_unit_test(every_key_is_read),
+		cmocka_unit_test(stations_are_read_and_sorted),
+		cmocka_unit_test(there_are_no_more_stations_than_fit),
 		cmocka_unit_test(everything_wrong_is_said_at_its_line),
 		cmocka_unit_test(a_port_without_a_forward_is_a_warning),
 		cmocka_unit_test(a_hundred_errors_are_all_said_and_more_are_counted),

@@ -208,6 +208,26 @@ static void sixteen_ports_with_long_names(void **state)
 	free(text);
 }
 
+static void stations_are_printed_as_they_are_read(void **state)
+{
+	struct conf conf;
+	char *text;
+
+	(void)state;
+	conf_of_text("[port a]\ndevice = a\nvlan-mode = access 10\n[port b]\ndevice = b\n"
+		     "vlan-mode = trunk 10,20\n[forward f]\nmode = bridge\nports = a b\n[fdb f]\n"
+		     "static = 02:00:00:00:00:03 b vlan 20\nblocked = 02:00:00:00:00:02 vlan 20\n"
+		     "static = 02:00:00:00:00:01 a\n",
+		     &conf);
+	text = text_of(&conf);
+	assert_non_null(strstr(text, "\n\n[fdb f]\nstatic = 02:00:00:00:00:01 a vlan 10\n"
+				     "blocked = 02:00:00:00:00:02 vlan 20\n"
+				     "static = 02:00:00:00:00:03 b vlan 20\n"));
+	free(text);
+	check_identity(&conf);
+	conf_fini(&conf);
+}
+
 static void what_flags_cannot_say_has_none(void **state)
 {
 	static const char *const rows[] = {
@@ -335,6 +355,7 @@ int main(void)
 		cmocka_unit_test(only_what_is_no_default_is_printed),
 		cmocka_unit_test(a_list_of_any_length_is_printed_in_lines_that_can_be_read),
 		cmocka_unit_test(sixteen_ports_with_long_names),
+		cmocka_unit_test(stations_are_printed_as_they_are_read),
 		cmocka_unit_test(what_flags_cannot_say_has_none),
 		cmocka_unit_test(printing_then_parsing_is_the_identity),
 	};

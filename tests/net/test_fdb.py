@@ -204,6 +204,48 @@ def test_a_reload_changes_what_a_running_bridge_learns(star, tap, millraced, fil
     assert balanced(final) and no_drops_but(final), final
 
 
+def test_stations_of_the_file(star, tap, millraced, file, attach):
+    """There at the start, behind the host port too; a reload adds and removes, and leaves operators'."""
+    rig, (a, b, c) = quiet_star(star, tap)
+
+    def sections(*lines):
+        return (*(port(f"p{i}", f"d{i}", attach=attach) for i in range(3)),
+                forward("br", "bridge", "p0 p1 p2", host_port="h0", fdb_size=16),
+                "\n".join(["[fdb br]", *lines, ""]))
+
+    one, two, three, four = (text(mac(number)) for number in (1, 2, 3, 4))
+    fixed = (f"static = {one} p0", f"blocked = {two}")
+    for line, says in ((f"static = {three} p9", "has no port p9"),
+                       ("static = ff:ff:ff:ff:ff:ff p0", "an address of a group"),
+                       (f"blocked = {two} vlan 4095", "must be 1 to 4094"),
+                       (f"static = {two} p1", "is there already, in line 24")):
+        file.write(*sections(*fixed, line))
+        said = millraced(rig.dut, "--check", file.path, ready=False).fails(2)
+        assert re.search(rf"{re.escape(str(file.path))}:25: \[fdb br\]: .*{re.escape(says)}", said), said
+    file.write(*sections(*fixed, f"static = {three} h0"))
+    daemon = millraced(rig.dut, "--config", file.path, json_lines=True)
+    fdb = Asked(file.sock)
+    assert fdb.where() == {(None, one): ("static", "p0"), (None, two): ("blocked", None),
+                           (None, three): ("static", "h0")}
+    b.send(frame(mac(1), mac(2)))
+    b.send(frame(mac(1), mac(9)))
+    hears(a, frame(mac(1), mac(9)))
+    hears(c, frame(mac(1), mac(9)))
+    fdb.say("add", four, "port", "p2")
+    fdb.say("del", one)
+    errors = file.refuse(*sections(*fixed, f"static = {three} p9"))
+    assert "has no port p9" in errors[0]
+    assert (None, one) not in fdb.where()
+    file.take(*sections(*fixed, f"static = {two[:-1]}5 p1 vlan 7"))
+    assert "forward br: runs on with other parameters" in daemon.stderr
+    assert fdb.where() == {(None, one): ("static", "p0"), (None, two): ("blocked", None),
+                           (None, four): ("static", "p2"), (7, f"{two[:-1]}5"): ("static", "p1")}
+    file.take(*sections())
+    assert fdb.where() == {(None, four): ("static", "p2")}
+    final = daemon.stop()
+    assert balanced(final) and no_drops_but(final, "blocked", "link_down"), final
+
+
 def test_two_bridges_and_many_pages(star, tap, millraced, file):
     """Each entry once and in order over several answers; what is one bridge's and what is all's."""
     rig, (a, b, c, d) = quiet_star(star, tap, "abcd")

@@ -161,6 +161,14 @@ static void learn_limit(struct side *side)
 	side->port[1].learn_limit = 100;
 }
 
+static void stations(struct side *side)
+{
+	static const struct conf_station station = { .mac = { 2, 0, 0, 0, 0, 1 }, .line = 9 };
+
+	side->forward.station = &station;
+	side->forward.stations = 1;
+}
+
 static void another_device(struct side *side)
 {
 	side->device[1].ifindex = 200;
@@ -303,6 +311,7 @@ static void what_an_edit_takes(void **state)
 		{ "pass", pass, PLAN_CHANGE_PARAMS },
 		{ "ageing", ageing, PLAN_CHANGE_PARAMS },
 		{ "learn-limit", learn_limit, PLAN_CHANGE_PARAMS },
+		{ "[fdb]", stations, PLAN_CHANGE_PARAMS },
 		{ "another device", another_device, PLAN_CHANGE_REBUILD },
 		{ "another port name", another_port_name, PLAN_CHANGE_REBUILD },
 		{ "ports exchanged", ports_exchanged, PLAN_CHANGE_REBUILD },
