@@ -181,16 +181,6 @@ static uint64_t count_moves(const struct forwarder *forwarder)
 	return moves;
 }
 
-/* One that moved not long ago. */
-static bool find_move(const struct forwarder *forwarder, struct fdb_move *move)
-{
-	for (unsigned i = 0; i < forwarder->workers; i++) {
-		if (fdb_last_move(forwarder->bridge->fdb, i, move))
-			return true;
-	}
-	return false;
-}
-
 static void tell_moves(struct forwarder *forwarder, uint64_t now_ns)
 {
 	struct forwarder_moves *moves = &forwarder->moves;
@@ -201,7 +191,7 @@ static void tell_moves(struct forwarder *forwarder, uint64_t now_ns)
 	uint16_t vlan;
 
 	if (now == moves->told || (moves->said_ns && now_ns - moves->said_ns < MOVES_NS) ||
-	    !find_move(forwarder, &move))
+	    !fdb_last_move(forwarder->bridge->fdb, &move))
 		return;
 	if (now - moves->told > 1)
 		snprintf(more, sizeof(more), "; %llu moves since the last such line",

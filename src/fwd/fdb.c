@@ -442,6 +442,7 @@ static enum fdb_learned station_move(struct fdb *fdb, struct fdb_view *view, str
 	slot_fill(fdb, from, word, load_relaxed(&fdb->tick));
 	store_relaxed(&view->moved_from, from.word);
 	store_relaxed(&view->moved_to, word);
+	store_relaxed(&view->moved, __atomic_add_fetch(&fdb->moves, 1, __ATOMIC_RELAXED));
 	return FDB_MOVED;
 }
 
@@ -942,17 +943,25 @@ uint64_t fdb_slots(const struct fdb *fdb)
 	return ((uint64_t)fdb->mask + 1) * FDB_SLOTS;
 }
 
-bool fdb_last_move(const struct fdb *fdb, unsigned worker, struct fdb_move *move)
+bool fdb_last_move(const struct fdb *fdb, struct fdb_move *move)
 {
-	const struct fdb_view *view = &fdb->views[worker];
-	uint64_t from = load_relaxed(&view->moved_from), to = load_relaxed(&view->moved_to);
+	uint64_t newest = 0;
+	bool found = false;
 
-	if (!to || (from ^ to) > FDB_PORT_MASK)
-		return false;
-	*move = (struct fdb_move){
-		.key = to & ~(uint64_t)FDB_PORT_MASK,
-		.from = fdb_word_port(from),
-		.to = fdb_word_port(to),
-	};
-	return true;
+	for (unsigned i = 0; i < fdb->workers; i++) {
+		const struct fdb_view *view = &fdb->views[i];
+		uint64_t moved = load_relaxed(&view->moved);
+		uint64_t from = load_relaxed(&view->moved_from), to = load_relaxed(&view->moved_to);
+
+		if (moved <= newest || !to || (from ^ to) > FDB_PORT_MASK)
+			continue;
+		*move = (struct fdb_move){
+			.key = to & ~(uint64_t)FDB_PORT_MASK,
+			.from = fdb_word_port(from),
+			.to = fdb_word_port(to),
+		};
+		newest = moved;
+		found = true;
+	}
+	return found;
 }

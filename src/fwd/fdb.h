@@ -95,7 +95,8 @@ struct fdb_params {
 struct fdb_view {
 	GROUP_BEGIN_APART(view);
 	uint64_t moved_from; /* the last move, as words of fdb_layout.h: of the same station, */
-	uint64_t moved_to;   /* or the read met one under way */
+	uint64_t moved_to;   /* or the read met one under way; */
+	uint64_t moved;	     /* and which one of all workers' it was. 0: there was none */
 	uint64_t events[FDB_PORTS_MAX][FDB_RESULTS];
 	GROUP_END(view);
 };
@@ -146,6 +147,7 @@ struct fdb {
 	GROUP_BEGIN_APART(changes);
 	uint32_t stations;   /* of all ports, learned ones */
 	uint32_t relocating; /* a lock like struct fdb_lock */
+	uint64_t moves;	     /* of all workers, for their order */
 	GROUP_END(changes);
 
 	/* Owner: main. */
@@ -465,9 +467,10 @@ static inline uint32_t fdb_stations(const struct fdb *fdb)
 /* Entries that there is room for, learned and static. */
 uint64_t fdb_slots(const struct fdb *fdb);
 
-/* The last move that a worker has seen: the station, and where from and to. False if there was none. */
+/* The last move that a worker has seen: the station, and where from and to. False if there was none, or it is
+ * just happening. */
 struct fdb_move {
 	uint64_t key;
 	uint8_t from, to;
 };
-bool fdb_last_move(const struct fdb *fdb, unsigned worker, struct fdb_move *move);
+bool fdb_last_move(const struct fdb *fdb, struct fdb_move *move);

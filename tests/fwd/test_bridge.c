@@ -218,7 +218,7 @@ static void a_station_that_moves_is_found_where_it_is(void **state)
 	receive(rig, 2, 30, 10, 60);
 	pass(rig);
 	assert_moved(rig, 1, 2, 2); /* broadcasts to 1 and 2, to 0 and 2; and the one for it */
-	assert_true(fdb_last_move(rig->worker->bridge->fdb, 0, &move));
+	assert_true(fdb_last_move(rig->worker->bridge->fdb, &move));
 	assert_int_equal(move.from, 0);
 	assert_int_equal(move.to, 1);
 	bridge_close(rig);

@@ -207,7 +207,7 @@ static void a_station_is_learned_found_and_moves(void **state)
 
 	(void)state;
 	assert_int_equal(fdb_lookup(fdb, station(1)), FDB_UNKNOWN);
-	assert_false(fdb_last_move(fdb, 1, &move));
+	assert_false(fdb_last_move(fdb, &move));
 	assert_int_equal(fdb_learn(fdb, view, station(1), 3), FDB_NEW);
 	assert_int_equal(fdb_learn(fdb, view, station(1), 3), FDB_UNCHANGED);
 	assert_int_equal(fdb_lookup(fdb, station(1)), 3);
@@ -215,9 +215,8 @@ static void a_station_is_learned_found_and_moves(void **state)
 			 FDB_UNKNOWN); /* another VLAN */
 	assert_int_equal(fdb_learn(fdb, view, station(1), 0), FDB_MOVED);
 	assert_int_equal(fdb_lookup(fdb, station(1)), 0);
-	assert_true(fdb_last_move(fdb, 1, &move));
+	assert_true(fdb_last_move(fdb, &move));
 	assert_true(move.key == station(1) && move.from == 3 && move.to == 0);
-	assert_false(fdb_last_move(fdb, 0, &move));
 	assert_int_equal(fdb_learn(fdb, view, FDB_NO_STATION, 0), FDB_INVALID);
 	assert_int_equal(fdb_lookup(fdb, FDB_NO_STATION), FDB_UNKNOWN);
 	counts = fdb_count(fdb, 0);
@@ -229,6 +228,25 @@ static void a_station_is_learned_found_and_moves(void **state)
 	assert_int_equal(fdb_remove(fdb, station(1)), 0);
 	assert_int_equal(fdb_remove(fdb, station(1)), -ENOENT);
 	assert_int_equal(fdb_count(fdb, 0).removed, 1);
+	audit(fdb);
+	fdb_free(fdb);
+}
+
+static void the_last_move_is_the_newest_of_all_workers(void **state)
+{
+	struct fdb *fdb = table(100, 300);
+	struct fdb_move move = { 0 };
+
+	(void)state;
+	fdb_learn(fdb, fdb_view(fdb, 0), station(1), 0);
+	for (uint32_t i = 1; i <= 9; i++) {
+		/* Each moves one a few times in a row, in turns of three. */
+		assert_int_equal(fdb_learn(fdb, fdb_view(fdb, i / 3 % 2), station(1), i % 4),
+				 FDB_MOVED);
+		assert_true(fdb_last_move(fdb, &move));
+		assert_int_equal(move.from, (i - 1) % 4);
+		assert_int_equal(move.to, i % 4);
+	}
 	audit(fdb);
 	fdb_free(fdb);
 }
@@ -1014,6 +1032,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(a_key_is_the_station_and_sorts_as_people_write_it),
 		cmocka_unit_test(parameters_out_of_their_range_are_refused),
 		cmocka_unit_test(a_station_is_learned_found_and_moves),
+		cmocka_unit_test(the_last_move_is_the_newest_of_all_workers),
 		cmocka_unit_test(stations_age_and_what_sends_or_is_touched_does_not),
 		cmocka_unit_test(stamps_that_begin_again_do_not_end_a_station),
 		cmocka_unit_test(what_is_static_is_not_learned_elsewhere),
