@@ -249,7 +249,8 @@ def test_stations_of_the_file(star, tap, millraced, file, attach):
 def test_two_bridges_and_many_pages(star, tap, millraced, file):
     """Each entry once and in order over several answers; what is one bridge's and what is all's."""
     rig, (a, b, c, d) = quiet_star(star, tap, "abcd")
-    file.write(*(port(f"p{i}", f"d{i}") for i in range(4)),
+    file.write(*(port(f"p{i}", f"d{i}") for i in range(2)),
+               port("p2", "d2", vlan_mode="access 10"), port("p3", "d3", vlan_mode="trunk 10,20"),
                forward("one", "bridge", "p0 p1"), forward("two", "bridge", "p2 p3"))
     daemon = millraced(rig.dut, "--config", file.path, json_lines=True)
     fdb = Asked(file.sock)
@@ -257,7 +258,7 @@ def test_two_bridges_and_many_pages(star, tap, millraced, file):
     many = [frame(mac(number), mac(3_000)) for number in range(2_500)]
     exchange(a, b, many, many)
     c.send(frame(mac(1), BROADCAST))
-    hears(d, frame(mac(1), BROADCAST))
+    hears(d, tagged(frame(mac(1), BROADCAST), (0x8100, 10)))
     entries = fdb.entries()
     assert [one["mac"] for one in entries] == [*first, text(mac(1))]
     assert [one["forward"] for one in entries] == ["one"] * 2_500 + ["two"]
@@ -275,8 +276,15 @@ def test_two_bridges_and_many_pages(star, tap, millraced, file):
     assert "there are several bridges: add forward NAME, such as forward one" in fdb.fails(
         "add", text(mac(1)), "blocked")
     assert "port 'p2': is none of forward one" in fdb.fails("add", text(mac(1)), "port", "p2", "forward", "one")
-    assert "forward two" in fdb.say("add", text(mac(1)), "port", "p3")
-    assert fdb.say("del", text(mac(1))) == "2 entries removed\n"
+    # By the VLANs of the ports.
+    assert entries[-1]["vlan"] == 10
+    assert " in VLAN 10 is behind port p2" in fdb.say("add", text(mac(1)), "port", "p2")
+    assert " in VLAN 20 is blocked" in fdb.say("add", text(mac(1)), "blocked", "vlan", 20, "forward", "two")
+    for words, says in ((["port", "p3"], "in which VLAN? add vlan N, for all that port p3 takes has a tag"),
+                        (["port", "p2", "vlan", 20], "vlan 20: port p2 is not in it, by its vlan-mode"),
+                        (["blocked", "forward", "two"], "add vlan N, for its ports look at tags")):
+        assert "forward two: " in (said := fdb.fails("add", text(mac(1)), *words)) and says in said
+    assert fdb.say("del", text(mac(1))) == "3 entries removed\n"
     assert fdb.say("flush", "forward", "one") == "2499 entries removed\n"
     final = daemon.stop()
     assert balanced(final), final
