@@ -100,7 +100,7 @@ static void pages_are_the_dump(struct fdb *fdb, const struct fdb_filter *filter,
 		now = fdb_page(fdb, filter, after, page, room);
 		assert_int_equal(page[room].key, 7);
 		assert_true(got + now <= count);
-		for (uint32_t i = 0; i < now; i++, got++) {
+		for (uint32_t i = 0; i < now && entries; i++, got++) {
 			assert_true(page[i].key == entries[got].key);
 			assert_int_equal(page[i].port, entries[got].port);
 			assert_int_equal(page[i].age, entries[got].age);
