@@ -4,7 +4,9 @@ Every stop ends with the audit: balance 0 for every worker in every line, nothin
 program, and in the final line (printed after the ledger walk) every frame back in its pool.
 """
 
+import array
 import contextlib
+import fcntl
 import json
 import os
 import pathlib
@@ -12,6 +14,7 @@ import re
 import resource
 import signal
 import subprocess
+import termios
 import threading
 import time
 
@@ -70,7 +73,17 @@ class Daemon:
 
     @property
     def stderr(self):
-        return "\n".join(text for _, text in self.err)
+        return "\n".join(text for _, text in self.told())
+
+    def told(self):
+        """The lines of its standard error, (monotonic time, text): all that it has written until now."""
+        unread = array.array("i", [1])
+        deadline = time.monotonic() + SLOWNESS
+        while unread[0] and time.monotonic() < deadline:
+            fcntl.ioctl(self.process.stderr, termios.FIONREAD, unread)
+            time.sleep(0.001)  # also where nothing is unread: a line may be on its way to the list
+        with self._news:
+            return list(self.err)
 
     @property
     def stdout(self):
@@ -88,7 +101,7 @@ class Daemon:
 
     def warnings(self, pattern=""):
         """The warnings so far in which the pattern is found."""
-        return [text for _, text in list(self.err)
+        return [text for _, text in self.told()
                 if "warning: " in text and re.search(pattern, text)]
 
     def __str__(self):

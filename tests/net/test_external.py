@@ -55,7 +55,7 @@ def state(sock):
 
 
 def said(daemon, text):
-    return [line for _, line in list(daemon.err) if text in line]
+    return [line for _, line in daemon.told() if text in line]
 
 
 def test_frames_come_by_the_example_program(rig1, tap, millraced, closing, bpffs, example, attach):

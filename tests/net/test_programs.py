@@ -58,7 +58,7 @@ def sock(tmp_path):
 
 
 def said(daemon, text):
-    return [line for _, line in list(daemon.err) if text in line]
+    return [line for _, line in daemon.told() if text in line]
 
 
 def forwards(wire, first, count=100):

@@ -29,7 +29,7 @@ def forwards(bench, wire, first):
 
 
 def said(daemon, text):
-    return [line for _, line in list(daemon.err) if text in line]
+    return [line for _, line in daemon.told() if text in line]
 
 
 def taken_out(bench, wire, other):
