@@ -116,7 +116,8 @@ ROW = rf"{RATES} +{NUMBER} +{NUMBER} +{NUMBER}( |$)"
 
 
 @pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="the groups need two CPUs")
-@pytest.mark.parametrize("group", FIGURES)
+@pytest.mark.parametrize("group", [group if group == "workers" else
+                                   pytest.param(group, marks=pytest.mark.full) for group in FIGURES])
 def test_each_figure_has_a_command(tmp_path, group):
     """Its rows are there and well formed: how fast they are is for nobody to assert."""
     arguments, columns, cells = FIGURES[group]
