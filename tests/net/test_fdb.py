@@ -268,7 +268,9 @@ def test_two_bridges_and_many_pages(star, tap, millraced, file):
     client = Client(file.sock)
     page = client.result("fdb", forward="one")
     assert len(page["entries"]) == 1024
-    assert client.result("fdb", forward="one", after=page["next"])["entries"] == entries[1024:2048]
+    behind = client.result("fdb", forward="one", after=page["next"])["entries"]
+    assert [{**one, "age_seconds": 0} for one in behind] == [{**one, "age_seconds": 0} for one in
+                                                             entries[1024:2048]]
     assert code(client.answer("fdb", after="one 7")) == "failed"
     assert code(client.answer("fdb", after="one 7 x")) == "failed"
     assert code(client.answer("fdb", after="three")) == "failed"
