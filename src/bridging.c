@@ -185,7 +185,7 @@ static void tell_moves(struct forwarder *forwarder, uint64_t now_ns)
 {
 	struct forwarder_moves *moves = &forwarder->moves;
 	uint64_t now = count_moves(forwarder);
-	char more[64] = "";
+	char more[64] = "", text[MAC_TEXT_SIZE];
 	struct fdb_move move;
 	uint8_t mac[MAC_LEN];
 	uint16_t vlan;
@@ -199,11 +199,9 @@ static void tell_moves(struct forwarder *forwarder, uint64_t now_ns)
 	*moves = (struct forwarder_moves){ now, now_ns };
 	fdb_key_mac(move.key, mac);
 	vlan = fdb_key_vlan(move.key);
-	log_info(
-		"forward %s: station %02x:%02x:%02x:%02x:%02x:%02x%s%.0u moved from port %s to %s%s",
-		forwarder->conf->name, mac[0], mac[1], mac[2], mac[3], mac[4], mac[5],
-		vlan ? " in VLAN " : "", vlan, forwarder->port[move.from].conf->name,
-		forwarder->port[move.to].conf->name, more);
+	log_info("forward %s: station %s%s%.0u moved from port %s to %s%s", forwarder->conf->name,
+		 mac_print(mac, text), vlan ? " in VLAN " : "", vlan,
+		 forwarder->port[move.from].conf->name, forwarder->port[move.to].conf->name, more);
 }
 
 void bridging_tick(const struct fleet *fleet)

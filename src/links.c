@@ -364,14 +364,13 @@ static void on_name(const struct place *place, const char *name)
 static void on_mac(const struct place *place, const struct netdev_event *event)
 {
 	struct netdev *netdev = &place->port->netdev;
-	const uint8_t *mac = event->mac;
+	char mac[MAC_TEXT_SIZE];
 
 	if (!event->mac_told || !memcmp(event->mac, netdev->mac, MAC_LEN))
 		return;
-	memcpy(netdev->mac, mac, MAC_LEN);
-	log_info("port %s: the MAC address of %s is %02x:%02x:%02x:%02x:%02x:%02x now",
-		 place->port->conf->name, netdev->name, mac[0], mac[1], mac[2], mac[3], mac[4],
-		 mac[5]);
+	memcpy(netdev->mac, event->mac, MAC_LEN);
+	log_info("port %s: the MAC address of %s is %s now", place->port->conf->name, netdev->name,
+		 mac_print(event->mac, mac));
 	forwarder_new_mac(place->forwarder, place->number);
 }
 

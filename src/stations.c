@@ -170,7 +170,7 @@ static json_t *vlan_json(unsigned vlan)
 
 static json_t *entry_json(const struct forwarder *forwarder, const struct fdb_entry *entry)
 {
-	char text[STATION_MAC_SIZE];
+	char text[MAC_TEXT_SIZE];
 	uint8_t mac[MAC_LEN];
 	json_t *object = json_object();
 	bool blocked = entry->port == FDB_BLOCKED;
@@ -178,7 +178,7 @@ static json_t *entry_json(const struct forwarder *forwarder, const struct fdb_en
 	fdb_key_mac(entry->key, mac);
 	json_object_set_new(object, "forward", json_text(forwarder->conf->name));
 	json_object_set_new(object, "vlan", vlan_json(fdb_key_vlan(entry->key)));
-	json_object_set_new(object, "mac", json_string(station_mac_print(mac, text)));
+	json_object_set_new(object, "mac", json_string(mac_print(mac, text)));
 	json_object_set_new(object, "kind",
 			    json_string(blocked	     ? "blocked" :
 					entry->fixed ? "static" :
@@ -194,7 +194,7 @@ static json_t *entry_json(const struct forwarder *forwarder, const struct fdb_en
 /* Where the next page begins: "FORWARD", or behind an entry of it "FORWARD VLAN MAC". */
 static json_t *next_json(const struct forwarder *forwarder, const struct fdb_entry *last)
 {
-	char text[STATION_MAC_SIZE];
+	char text[MAC_TEXT_SIZE];
 	uint8_t mac[MAC_LEN];
 
 	if (!forwarder)
@@ -203,14 +203,14 @@ static json_t *next_json(const struct forwarder *forwarder, const struct fdb_ent
 		return json_text(forwarder->conf->name);
 	fdb_key_mac(last->key, mac);
 	return json_sprintf("%s %u %s", forwarder->conf->name, fdb_key_vlan(last->key),
-			    station_mac_print(mac, text));
+			    mac_print(mac, text));
 }
 
 /* Reads that: *forwarder and *after change only where it was said. */
 static int read_after(const struct asked *asked, struct forwarder **forwarder, uint64_t *after)
 {
 	const char *text = text_of(asked, "after");
-	char name[CONF_NAME_SIZE] = "", address[STATION_MAC_SIZE] = "";
+	char name[CONF_NAME_SIZE] = "", address[MAC_TEXT_SIZE] = "";
 	unsigned vlan = 0;
 	uint8_t mac[MAC_LEN];
 	int words;
@@ -333,10 +333,10 @@ static int add_station(const struct asked *asked, const struct forwarder *forwar
 		       const uint8_t *mac, uint16_t vlan)
 {
 	int port = asked->port ? port_in(forwarder, asked->port) : FDB_BLOCKED;
-	char text[STATION_MAC_SIZE];
+	char text[MAC_TEXT_SIZE];
 	int err = fdb_add(forwarder->bridge->fdb, fdb_key(vlan, mac), (unsigned)port);
 
-	(void)station_mac_print(mac, text);
+	(void)mac_print(mac, text);
 	if (err)
 		return fail(asked,
 			    "%s: no place: the table of forward %s is full of static entries; "
@@ -399,7 +399,7 @@ static unsigned remove_station(const struct forwarder *forwarder, const uint8_t 
 static json_t *del(const struct asked *asked)
 {
 	struct forwarder *one, *forwarder;
-	char text[STATION_MAC_SIZE];
+	char text[MAC_TEXT_SIZE];
 	unsigned removed = 0;
 	uint8_t mac[MAC_LEN];
 
@@ -410,11 +410,11 @@ static json_t *del(const struct asked *asked)
 		removed += remove_station(forwarder, mac, asked->vlan);
 	if (!removed) {
 		(void)fail(asked, "%s: no such station; `millracectl fdb` lists them",
-			   station_mac_print(mac, text));
+			   mac_print(mac, text));
 		return NULL;
 	}
 	log_info("station %s: %u of its entries removed, an operator wants it so",
-		 station_mac_print(mac, text), removed);
+		 mac_print(mac, text), removed);
 	return removed_json(removed);
 }
 

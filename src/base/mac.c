@@ -3,6 +3,7 @@
 
 #include <ctype.h>
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 int mac_parse(const char *text, uint8_t *mac)
@@ -18,4 +19,11 @@ int mac_parse(const char *text, uint8_t *mac)
 	}
 	memcpy(mac, bytes, MAC_LEN);
 	return 0;
+}
+
+char *mac_print(const uint8_t *mac, char *text)
+{
+	snprintf(text, MAC_TEXT_SIZE, "%02x:%02x:%02x:%02x:%02x:%02x", mac[0], mac[1], mac[2],
+		 mac[3], mac[4], mac[5]);
+	return text;
 }

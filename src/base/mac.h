@@ -20,6 +20,12 @@
 /* Reads "02:00:00:00:00:02". Returns 0, or -EINVAL with *mac untouched. Pure; any thread. */
 int mac_parse(const char *text, uint8_t *mac);
 
+/* "02:00:00:00:00:02" and its end. */
+#define MAC_TEXT_SIZE 18
+
+/* Writes it as mac_parse() reads it. Returns text, of MAC_TEXT_SIZE bytes. Pure; any thread. */
+char *mac_print(const uint8_t *mac, char *text);
+
 /* Exchanges destination and source address of the frame, in place. The frame has at least 12
  * bytes; it need not be aligned. */
 static always_inline void mac_swap(void *frame)

@@ -647,13 +647,13 @@ static void check_stations(struct file *file, const struct section *section,
 			   const struct conf_forward *forward)
 {
 	const struct conf_station *station = forward->station;
-	char text[STATION_MAC_SIZE];
+	char text[MAC_TEXT_SIZE];
 
 	for (unsigned i = 1; i < forward->stations; i++) {
 		if (!station_order(&station[i - 1], &station[i]))
 			diag_error(file->diag, station[i].line,
 				   "%sstation %s%s%.0u is there already, in line %u",
-				   section->title, station_mac_print(station[i].mac, text),
+				   section->title, mac_print(station[i].mac, text),
 				   station[i].vlan ? " in VLAN " : "", station[i].vlan,
 				   station[i - 1].line);
 	}

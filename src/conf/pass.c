@@ -256,12 +256,13 @@ static void print_address(const struct pass_rule *rule, char *text, size_t size)
 
 static void print_mac(const struct pass_rule *rule, char *text, size_t size)
 {
-	const uint8_t *mac = rule->address;
-	int len = snprintf(text, size, "%02x:%02x:%02x:%02x:%02x:%02x", mac[0], mac[1], mac[2],
-			   mac[3], mac[4], mac[5]);
+	char mac[MAC_TEXT_SIZE];
 
+	(void)mac_print(rule->address, mac);
 	if (rule->number < MAC_BITS)
-		snprintf(text + len, size - (size_t)len, "/%u", rule->number);
+		snprintf(text, size, "%s/%u", mac, rule->number);
+	else
+		snprintf(text, size, "%s", mac);
 }
 
 char *pass_rule_print(const struct pass_rule *rule, char *text)

@@ -28,13 +28,6 @@ int station_mac_parse(const char *text, uint8_t *mac, struct station_wrong *wron
 	return 0;
 }
 
-char *station_mac_print(const uint8_t *mac, char *text)
-{
-	snprintf(text, STATION_MAC_SIZE, "%02x:%02x:%02x:%02x:%02x:%02x", mac[0], mac[1], mac[2],
-		 mac[3], mac[4], mac[5]);
-	return text;
-}
-
 bool station_vlans(const struct conf_forward *forward)
 {
 	return forward->ports && forward->port[0]->vlan.kind != VLAN_MODE_TRANSPARENT;
@@ -138,7 +131,7 @@ char *station_print(const struct conf_station *station, const struct conf_forwar
 {
 	size_t len;
 
-	station_mac_print(station->mac, text);
+	mac_print(station->mac, text);
 	len = strlen(text);
 	if (station->port != STATION_BLOCKED)
 		len += (size_t)snprintf(text + len, STATION_TEXT_SIZE - len, " %s",

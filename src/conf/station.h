@@ -29,12 +29,6 @@ struct station_wrong {
 /* Reads the address of a station. Returns 0 with *mac, or -EINVAL with *wrong: of a group, zero, or none. */
 int station_mac_parse(const char *text, uint8_t *mac, struct station_wrong *wrong);
 
-/* Room for an address as text. */
-#define STATION_MAC_SIZE 18
-
-/* Writes it as station_mac_parse() reads it. Returns text, of STATION_MAC_SIZE bytes. */
-char *station_mac_print(const uint8_t *mac, char *text);
-
 /* True if the ports of a bridge look at VLAN tags; else tags are data, and say where a station is known. */
 bool station_vlans(const struct conf_forward *forward);
 

@@ -423,10 +423,8 @@ static int parse_mac(const struct option_row *row, const char *value,
 static void print_mac(const struct option_row *row, const struct option_place *place, char *text,
 		      size_t size)
 {
-	const uint8_t *mac = option_field(row, place);
-
-	snprintf(text, size, "%02x:%02x:%02x:%02x:%02x:%02x", mac[0], mac[1], mac[2], mac[3],
-		 mac[4], mac[5]);
+	(void)size; /* OPTION_TEXT_SIZE: more than an address takes */
+	(void)mac_print(option_field(row, place), text);
 }
 
 const struct option_kind kind_mac = { parse_mac, print_mac };

@@ -29,6 +29,7 @@ static void addresses_are_read_whole_or_refused(void **state)
 	}
 	assert_int_equal(mac_parse("02:ab:CD:eF:00:ff", mac), 0);
 	assert_memory_equal(mac, right, MAC_LEN);
+	assert_string_equal(mac_print(mac, (char[MAC_TEXT_SIZE]){ 0 }), "02:ab:cd:ef:00:ff");
 }
 
 static void a_swap_exchanges_twelve_bytes(void **state)
