@@ -73,17 +73,8 @@ static inline void outlet_copy(struct outlet *outlet, struct worker *worker,
 
 	for (uint32_t i = 0; i < descs; i++) {
 		const struct xdp_desc *from = cursor_ahead(rx, i);
-		uint32_t frame = pool_get(&worker->pool);
-		struct xdp_desc desc = {
-			.addr = chunks_copy_addr(&sends->chunks, frame, from->len),
-			.len = from->len,
-			.options = from->options,
-		};
 
-		chunks_take(&sends->chunks, frame);
-		memcpy(chunks_bytes(&sends->chunks, desc.addr),
-		       chunks_bytes(&sends->chunks, from->addr), from->len);
-		sends_put(sends, desc);
+		sends_copy(sends, worker, from, chunks_bytes(&sends->chunks, from->addr));
 	}
 	outlet->room -= descs;
 }

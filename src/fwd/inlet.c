@@ -5,23 +5,6 @@
 
 #include "fwd/forward.h"
 
-/* One descriptor's bytes into a frame from the pool, which is not empty, and that on the way out. */
-static void copy_piece(struct worker *worker, const struct inlet *inlet, struct sends *sends,
-		       const struct xdp_desc *from)
-{
-	uint32_t frame = pool_get(&worker->pool);
-	struct xdp_desc desc = {
-		.addr = chunks_copy_addr(&sends->chunks, frame, from->len),
-		.len = from->len,
-		.options = from->options,
-	};
-
-	chunks_take(&sends->chunks, frame);
-	memcpy(chunks_bytes(&sends->chunks, desc.addr), chunks_bytes(&inlet->chunks, from->addr),
-	       from->len);
-	sends_put(sends, desc);
-}
-
 uint32_t inlet_burst(struct worker *worker, struct inlet *inlet)
 {
 	struct queue *egress = &worker->queue[inlet->port];
@@ -48,7 +31,8 @@ uint32_t inlet_burst(struct worker *worker, struct inlet *inlet)
 			const struct xdp_desc *desc = cursor_desc(&in);
 
 			if (!egress->down)
-				copy_piece(worker, inlet, &sends, desc);
+				sends_copy(&sends, worker, desc,
+					   chunks_bytes(&inlet->chunks, desc->addr));
 			/* There is always room: a sender has no more out than the ring holds. */
 			*cursor_addr(&back) = desc->addr;
 		}

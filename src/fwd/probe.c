@@ -161,18 +161,13 @@ static void send_one(struct worker *worker, unsigned port)
 	struct queue *queue = &worker->queue[port];
 	const struct probes *probes = worker->probes;
 	struct sends sends;
-	struct xdp_desc desc = { .len = probes->len[port] };
-	uint32_t frame;
 
 	if (port >= worker->queues || queue->hands_over || queue->down || !queue_tx_room(queue) ||
 	    !worker->pool.count)
 		return;
 	sends = sends_begin(worker, queue, false);
-	frame = pool_get(&worker->pool);
-	chunks_take(&sends.chunks, frame);
-	desc.addr = chunks_copy_addr(&sends.chunks, frame, desc.len);
-	memcpy(chunks_bytes(&sends.chunks, desc.addr), probes->frame[port], desc.len);
-	sends_put(&sends, desc);
+	sends_copy(&sends, worker, &(struct xdp_desc){ .len = probes->len[port] },
+		   probes->frame[port]);
 	sends_end(queue, &sends);
 	queue->probes++;
 }

@@ -5,6 +5,8 @@
  */
 #pragma once
 
+#include <string.h>
+
 #include "base/clock.h"
 #include "fwd/worker.h"
 
@@ -167,6 +169,22 @@ static always_inline void sends_put(struct sends *sends, struct xdp_desc desc)
 		desc.addr = chunks_flat(chunks, desc.addr);
 	}
 	*cursor_desc(&sends->tx) = desc;
+}
+
+/* The same of a copy of one descriptor's bytes, which are at `bytes`, in a frame of the pool, which has one. */
+static always_inline void sends_copy(struct sends *sends, struct worker *worker,
+				     const struct xdp_desc *from, const uint8_t *bytes)
+{
+	uint32_t frame = pool_get(&worker->pool);
+	struct xdp_desc desc = {
+		.addr = chunks_copy_addr(&sends->chunks, frame, from->len),
+		.len = from->len,
+		.options = from->options,
+	};
+
+	chunks_take(&sends->chunks, frame);
+	memcpy(chunks_bytes(&sends->chunks, desc.addr), bytes, from->len);
+	sends_put(sends, desc);
 }
 
 /* Announces what was put; nothing put is fine. */
