@@ -36,14 +36,13 @@ unsigned fleet_lanes(const struct fleet *fleet)
 	return lanes;
 }
 
-struct port *fleet_port(const struct fleet *fleet, const char *name)
+struct port *fleet_port(const struct fleet *fleet, const char *name, struct forwarder **forwarder)
 {
 	for (unsigned i = 0; i < fleet->forwards; i++) {
-		struct forwarder *forwarder = fleet->forward[i];
-
-		for (unsigned j = 0; j < forwarder->ports; j++) {
-			if (!strcmp(forwarder->port[j].conf->name, name))
-				return &forwarder->port[j];
+		*forwarder = fleet->forward[i];
+		for (unsigned j = 0; j < (*forwarder)->ports; j++) {
+			if (!strcmp((*forwarder)->port[j].conf->name, name))
+				return &(*forwarder)->port[j];
 		}
 	}
 	return NULL;

@@ -29,8 +29,8 @@ struct port *fleet_find(const struct fleet *fleet, int ifindex, struct forwarder
 typedef void fleet_port_fn(const struct port *port, void *context);
 void fleet_each_port(const struct fleet *fleet, fleet_port_fn *each, void *context);
 
-/* The port of that name in the configuration; NULL: none. */
-struct port *fleet_port(const struct fleet *fleet, const char *name);
+/* The port of that name in the configuration, and its forwarder; NULL: none. */
+struct port *fleet_port(const struct fleet *fleet, const char *name, struct forwarder **forwarder);
 
 /* Takes a plan without errors and its conf, which must outlive *fleet; touches nothing. Returns 0, or
  * -errno after a message: -ENOMEM, -EMFILE. */

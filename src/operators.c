@@ -201,7 +201,8 @@ int operators_reload(struct operators *operators)
 static int set_promiscuous(void *context, const char *name, bool on, char *error, size_t error_size)
 {
 	struct operators *operators = context;
-	struct port *port = fleet_port(operators->fleet, name);
+	struct forwarder *forwarder;
+	struct port *port = fleet_port(operators->fleet, name, &forwarder);
 	int err = 0;
 
 	if (!port) {

@@ -57,6 +57,18 @@ static struct forwarder *bridge_after(const struct fleet *fleet, const struct fo
 	return bridge_from(fleet, index_of(fleet, forwarder) + 1);
 }
 
+/* Of what find_bridge() has found, `one` or all of them, the first; and the next, NULL at the end. */
+static struct forwarder *meant_first(const struct fleet *fleet, struct forwarder *one)
+{
+	return one ? one : bridge_from(fleet, 0);
+}
+
+static struct forwarder *meant_next(const struct fleet *fleet, const struct forwarder *one,
+				    const struct forwarder *forwarder)
+{
+	return one ? NULL : bridge_after(fleet, forwarder);
+}
+
 static struct forwarder *forward_named(const struct asked *asked, const char *name)
 {
 	for (unsigned i = 0; i < asked->fleet->forwards; i++) {
@@ -82,10 +94,10 @@ static int port_in(const struct forwarder *forwarder, const char *name)
 /* The forward that has the port. */
 static struct forwarder *forward_of_port(const struct asked *asked, const char *name)
 {
-	for (unsigned i = 0; i < asked->fleet->forwards; i++) {
-		if (port_in(asked->fleet->forward[i], name) >= 0)
-			return asked->fleet->forward[i];
-	}
+	struct forwarder *forwarder;
+
+	if (fleet_port(asked->fleet, name, &forwarder))
+		return forwarder;
 	(void)fail(asked,
 		   "port '%.64s': there is none of that name; `millracectl ports` lists them",
 		   name);
@@ -244,7 +256,7 @@ static json_t *show(const struct asked *asked)
 
 	if (check_vlan(asked) || find_bridge(asked, &one))
 		return NULL;
-	forwarder = one ? one : bridge_from(asked->fleet, 0);
+	forwarder = meant_first(asked->fleet, one);
 	if (read_after(asked, &forwarder, &after))
 		return NULL;
 	filter = filter_of(asked, forwarder);
@@ -258,7 +270,7 @@ static json_t *show(const struct asked *asked)
 	json_object_set_new(result, "entries", entries);
 	/* A page is of one bridge, so that its time is bounded however many there are. */
 	if (!more)
-		forwarder = one ? NULL : bridge_after(asked->fleet, forwarder);
+		forwarder = meant_next(asked->fleet, one, forwarder);
 	json_object_set_new(result, "next", next_json(forwarder, more ? &page[count - 1] : NULL));
 	return result;
 }
@@ -307,8 +319,8 @@ static json_t *count(const struct asked *asked)
 		return NULL;
 	result = json_object();
 	forwards = json_array();
-	forwarder = one ? one : bridge_from(asked->fleet, 0);
-	for (; forwarder; forwarder = one ? NULL : bridge_after(asked->fleet, forwarder))
+	for (forwarder = meant_first(asked->fleet, one); forwarder;
+	     forwarder = meant_next(asked->fleet, one, forwarder))
 		json_array_append_new(forwards, bridge_counts(forwarder));
 	json_object_set_new(result, "forwards", forwards);
 	return result;
@@ -405,8 +417,8 @@ static json_t *del(const struct asked *asked)
 
 	if (read_mac(asked, mac) || check_vlan(asked) || find_bridge(asked, &one))
 		return NULL;
-	forwarder = one ? one : bridge_from(asked->fleet, 0);
-	for (; forwarder; forwarder = one ? NULL : bridge_after(asked->fleet, forwarder))
+	for (forwarder = meant_first(asked->fleet, one); forwarder;
+	     forwarder = meant_next(asked->fleet, one, forwarder))
 		removed += remove_station(forwarder, mac, asked->vlan);
 	if (!removed) {
 		(void)fail(asked, "%s: no such station; `millracectl fdb` lists them",
@@ -425,8 +437,8 @@ static json_t *flush(const struct asked *asked)
 
 	if (check_vlan(asked) || find_bridge(asked, &one))
 		return NULL;
-	forwarder = one ? one : bridge_from(asked->fleet, 0);
-	for (; forwarder; forwarder = one ? NULL : bridge_after(asked->fleet, forwarder)) {
+	for (forwarder = meant_first(asked->fleet, one); forwarder;
+	     forwarder = meant_next(asked->fleet, one, forwarder)) {
 		struct fdb_filter learned = filter_of(asked, forwarder);
 
 		removed += fdb_flush(forwarder->bridge->fdb, &learned);
