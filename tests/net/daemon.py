@@ -99,6 +99,10 @@ class Daemon:
         found = [BOUND.match(text) for _, text in list(self.err)]
         return {(m["interface"], int(m["queue"])): m.groupdict() for m in found if m}
 
+    def said(self, text):
+        """The lines of its standard error so far that have the text."""
+        return [line for _, line in self.told() if text in line]
+
     def warnings(self, pattern=""):
         """The warnings so far in which the pattern is found."""
         return [text for _, text in self.told()

@@ -54,10 +54,6 @@ def state(sock):
     return result(sock, "status")["ports"][0]["state"]
 
 
-def said(daemon, text):
-    return [line for _, line in daemon.told() if text in line]
-
-
 def test_frames_come_by_the_example_program(rig1, tap, millraced, closing, bpffs, example, attach):
     """What it steers is ours, the rest is the host's; at the end the slot is empty and all else as it
     was: the program, the pins, somebody else's socket in another slot.
@@ -117,7 +113,7 @@ def test_program_that_comes_later_is_waited_for(rig1, tap, millraced, tmp_path, 
     assert daemon.warnings("d0: no XDP program is attached; nothing comes")
     wait_until(lambda: state(sock) == "degraded", 3 * SLOWNESS, "a port without a program")
     theirs.attach(rig.dut, "d0", attach)
-    wait_until(lambda: said(daemon, "d0: an XDP program is attached, after"), 3 * SLOWNESS,
+    wait_until(lambda: daemon.said("d0: an XDP program is attached, after"), 3 * SLOWNESS,
                f"notice of {daemon}")
     assert state(sock) == "up"
     forwards(wire)
@@ -125,7 +121,7 @@ def test_program_that_comes_later_is_waited_for(rig1, tap, millraced, tmp_path, 
     wait_until(lambda: daemon.warnings("d0: program lost"), 5 * SLOWNESS, f"notice of {daemon}")
     assert state(sock) == "degraded"
     theirs.attach(rig.dut, "d0", attach)
-    wait_until(lambda: len(said(daemon, "an XDP program is attached, after")) == 2, 3 * SLOWNESS,
+    wait_until(lambda: len(daemon.said("an XDP program is attached, after")) == 2, 3 * SLOWNESS,
                f"notice of {daemon}")
     forwards(wire, 1000)
     assert total(daemon.stop(), "rx_packets") == 400

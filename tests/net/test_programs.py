@@ -57,10 +57,6 @@ def sock(tmp_path):
     return tmp_path / "sock"
 
 
-def said(daemon, text):
-    return [line for _, line in daemon.told() if text in line]
-
-
 def forwards(wire, first, count=100):
     sent = [frames.numbered(n) for n in range(first, first + count)]
     exchange(wire, wire, sent, [frames.swapped(one) for one in sent])
@@ -96,7 +92,7 @@ def test_ip_link_cannot_take_ours_off(rig1, tap, millraced, attach, foreign_obje
             assert rig.dut.attached() == ours, (word, what)
     forwards(wire, 0)
     time.sleep(1.2)
-    assert said(daemon, "program lost") == []
+    assert daemon.said("program lost") == []
     daemon.stop()
 
 
@@ -113,7 +109,7 @@ def test_detached_link_is_noticed_and_attached_again(rig1, tap, millraced, strea
     running = stream(wire, frames.numbered, 2000)
     detach(rig.dut, "d0")
     start = time.monotonic()
-    took = wait_until(lambda: said(daemon, "d0: program lost"), NOTICED_S, f"notice of {daemon}")
+    took = wait_until(lambda: daemon.said("d0: program lost"), NOTICED_S, f"notice of {daemon}")
     wait_until(lambda: rig.dut.attached() == {"d0": ours}, NOTICED_S, "the same program again")
     print(f"noticed after {took:.2f} s, attached after {time.monotonic() - start:.2f} s")
     time.sleep(0.3)
@@ -128,7 +124,7 @@ def test_detached_link_is_noticed_and_attached_again(rig1, tap, millraced, strea
     assert rig.dut.link("d0")["xdp"]["mode"] == {"native": 1, "skb": 2}[attach]
     assert program(record, "d0")["seen"] > program(before, "d0")["seen"] >= 500
     assert total(record, "rx_packets") > total(before, "rx_packets")
-    assert len(said(daemon, "program lost")) == 1 and "bpftool" in daemon.stderr
+    assert len(daemon.said("program lost")) == 1 and "bpftool" in daemon.stderr
     daemon.stop()
     assert rig.dut.attached() == {}
 
@@ -139,7 +135,7 @@ def test_detached_again_and_again_is_answered_less_often(rig1, tap, millraced):
     daemon = millraced(rig.dut, "-l", "-i", "d0", waiting="poll")
     for count, limit in ((1, 2), (2, 3.5)):  # at once; after one second
         detach(rig.dut, "d0")
-        wait_until(lambda n=count: len(said(daemon, "program lost")) == n and
+        wait_until(lambda n=count: len(daemon.said("program lost")) == n and
                    "d0" in rig.dut.attached(), limit * SLOWNESS, f"loss {count} of {daemon}")
     detach(rig.dut, "d0")
     time.sleep(1.9)  # the third time it waits for two
@@ -156,19 +152,19 @@ def test_program_in_the_place_of_ours_is_left_alone(rig1, tap, millraced, sock, 
     daemon = millraced(rig.dut, "-l", "-i", "d0", f"--control-socket={sock}",
                        attach=attach, waiting="poll")
     foreign = detach_and_put(daemon, rig.dut, "d0", foreign_object, attach)
-    wait_until(lambda: said(daemon, "d0: program lost"), NOTICED_S, f"notice of {daemon}")
-    line = said(daemon, "d0: program lost")[0]
+    wait_until(lambda: daemon.said("d0: program lost"), NOTICED_S, f"notice of {daemon}")
+    line = daemon.said("d0: program lost")[0]
     assert f"XDP program {foreign} 'foreign_pass' ({attach} mode) is in its place" in line
     off = f"ip link set dev d0 {IP_WORD[attach]} off"
     assert f"`{off}`, or start with --replace" in line, line
     time.sleep(4)
     assert rig.dut.attached() == {"d0": foreign}
-    assert len(said(daemon, "program lost")) == 1, daemon.stderr
+    assert len(daemon.said("program lost")) == 1, daemon.stderr
     now = port_of(sock)
     assert now["state"] == "degraded" and now["state_seconds"] > 3
     assert now["reason"].startswith(f"program lost: XDP program {foreign} 'foreign_pass'"), now
     rig.dut.run(*off.split())
-    wait_until(lambda: said(daemon, "is attached again, after"), 17 * SLOWNESS, f"ours again: {daemon}")
+    wait_until(lambda: daemon.said("is attached again, after"), 17 * SLOWNESS, f"ours again: {daemon}")
     forwards(wire, 0)
     assert port_of(sock)["state"] == "up"
     daemon.stop()
@@ -181,7 +177,7 @@ def test_program_in_the_place_of_ours_goes_with_replace(rig1, tap, millraced, at
                        attach=attach, waiting="poll")
     ours = rig.dut.attached()
     detach_and_put(daemon, rig.dut, "d0", foreign_object, attach)
-    wait_until(lambda: said(daemon, "program lost"), NOTICED_S, f"notice of {daemon}")
+    wait_until(lambda: daemon.said("program lost"), NOTICED_S, f"notice of {daemon}")
     wait_until(lambda: rig.dut.attached() == ours, NOTICED_S, "ours again")
     assert daemon.warnings("'foreign_pass' .* was taken off for --replace")
     forwards(wire, 0)
@@ -203,12 +199,12 @@ def test_program_put_into_our_link_is_noticed(rig1, tap, millraced, attach, repl
     assert other != ours
     with open(fd, closefd=True):
         pass
-    wait_until(lambda: said(daemon, "d0: program lost"), NOTICED_S, f"notice of {daemon}")
+    wait_until(lambda: daemon.said("d0: program lost"), NOTICED_S, f"notice of {daemon}")
     if replace:
         wait_until(lambda: rig.dut.attached() == ours, NOTICED_S, "ours again")
     else:
         time.sleep(3)
-        assert rig.dut.attached() == other and len(said(daemon, "program lost")) == 1
+        assert rig.dut.attached() == other and len(daemon.said("program lost")) == 1
         detach(rig.dut, "d0")
         wait_until(lambda: rig.dut.attached() == ours, 17 * SLOWNESS, f"ours again: {daemon}")
     forwards(wire, 0)
@@ -222,7 +218,7 @@ def test_exit_where_asked_for(rig1, millraced, attach, foreign_object):
                        attach=attach, waiting="poll")
     foreign = detach_and_put(daemon, rig.dut, "d0", foreign_object, attach)
     daemon.ended(NOTICED_S + END_LIMIT, code=1)
-    assert len(said(daemon, "error: d0: program lost")) == 1, daemon.stderr
+    assert len(daemon.said("error: d0: program lost")) == 1, daemon.stderr
     assert rig.dut.attached() == {"d0": foreign}
 
 
@@ -235,15 +231,15 @@ def test_reload_takes_over_what_is_done(rig2, tap, millraced, file, attach):
     file.write(*ports, ends)
     daemon = millraced(rig.dut, "--config", file.path)
     file.take(port("a", "d0", attach=attach, on_program_lost="exit"), ports[1], ends)
-    assert said(daemon, "runs on with other parameters")
+    assert daemon.said("runs on with other parameters")
     detach(rig.dut, "d1")
-    wait_until(lambda: said(daemon, "d1: program lost"), NOTICED_S, f"notice of {daemon}")
+    wait_until(lambda: daemon.said("d1: program lost"), NOTICED_S, f"notice of {daemon}")
     sent = [frames.numbered(n) for n in range(100)]
     exchange(near, far, sent, sent)
     exchange(far, near, sent, sent)
     detach(rig.dut, "d0")
     daemon.wait(NOTICED_S + END_LIMIT)
-    assert daemon.process.returncode == 1 and said(daemon, "error: d0: program lost")
+    assert daemon.process.returncode == 1 and daemon.said("error: d0: program lost")
     assert rig.dut.attached() == {}
 
 
@@ -268,16 +264,16 @@ def test_slot_that_somebody_empties_or_takes(rig2, tap, millraced, closing, sock
         assert len(daemon.warnings("d0 q0: somebody emptied its slot in our XSKMAP")) == 1, daemon.stderr
         other = closing(Squatter(rig.dut, "d2"))
         assert slots.put(0, other.fd)
-        wait_until(lambda: said(daemon, "error: d0 q0: somebody else's socket is in its slot"),
+        wait_until(lambda: daemon.said("error: d0 q0: somebody else's socket is in its slot"),
                    NOTICED_S, f"notice of {daemon}")
         time.sleep(2.2)
         now = port_of(sock)
         assert now["state"] == "degraded" and "socket is in the XSKMAP slot of q0" in now["reason"], now
-        assert len(said(daemon, "somebody else's socket is in its slot")) == 1
+        assert len(daemon.said("somebody else's socket is in its slot")) == 1
         other.close()
-    wait_until(lambda: said(daemon, "d0 q0: our socket is in its slot of the XSKMAP again"), NOTICED_S,
+    wait_until(lambda: daemon.said("d0 q0: our socket is in its slot of the XSKMAP again"), NOTICED_S,
                f"ours again: {daemon}")
     exchange(near, far, sent, sent)
     wait_until(lambda: port_of(sock)["state"] == "up", NOTICED_S, "in order again")
-    assert not said(daemon, "d1 q0: somebody")
+    assert not daemon.said("d1 q0: somebody")
     daemon.stop()

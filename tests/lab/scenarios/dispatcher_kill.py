@@ -28,10 +28,6 @@ def forwards(bench, wire, first):
     exchange(wire, wire, sent, [frames.swapped(one) for one in sent])
 
 
-def said(daemon, text):
-    return [line for _, line in daemon.told() if text in line]
-
-
 def taken_out(bench, wire, other):
     """By whoever is root: attached again within seconds, and no count begins anew."""
     sock = bench.keep(Folder()).socket
@@ -43,7 +39,7 @@ def taken_out(bench, wire, other):
             bench.dut.run("/millrace/build/tests/tools/beside", "d0", "leave", before)
         else:  # the dispatcher and all
             bench.dut.run("ip", "link", "set", "dev", "d0", "xdp", "off")
-        wait_until(lambda n=count: len(said(daemon, "program lost")) == n, 5 * SLOWNESS, str(daemon))
+        wait_until(lambda n=count: len(daemon.said("program lost")) == n, 5 * SLOWNESS, str(daemon))
         wait_until(lambda: "millrace" in order(bench, "d0"), JOIN_SECONDS * SLOWNESS, str(daemon), 0.1)
         bench.wait_links()
         assert id_of_ours(bench, "d0") != before
@@ -73,7 +69,7 @@ def run(bench):
     # Both: it stays, harmless, and the next start takes it out.
     daemon = bench.millraced(*flags)
     os.kill(helper_of(daemon), signal.SIGKILL)
-    wait_until(lambda: said(daemon, "the helper process, pid"), 5 * SLOWNESS, str(daemon))
+    wait_until(lambda: daemon.said("the helper process, pid"), 5 * SLOWNESS, str(daemon))
     forwards(bench, wire, 0)
     daemon.kill()
     assert order(bench, "d0") == ["beside", "millrace"]
@@ -86,7 +82,7 @@ def run(bench):
 
     # Without a helper an end cannot take it out, and says so.
     os.kill(helper_of(daemon), signal.SIGKILL)
-    wait_until(lambda: said(daemon, "the helper process, pid"), 5 * SLOWNESS, str(daemon))
+    wait_until(lambda: daemon.said("the helper process, pid"), 5 * SLOWNESS, str(daemon))
     daemon.stop()
     assert daemon.warnings("d0: our XDP program [0-9]+ stays in the dispatcher"), daemon.stderr
     daemon = bench.millraced(*flags)
