@@ -31,6 +31,7 @@
 #include <time.h>
 
 #include "base/clock.h"
+#include "timed.h"
 
 #define BURST	32
 #define PORTS	4
@@ -106,14 +107,6 @@ static void address(uint8_t *mac, uint8_t first, uint32_t station)
 	mac[3] = (uint8_t)(station >> 16);
 	mac[4] = (uint8_t)(station >> 8);
 	mac[5] = (uint8_t)station;
-}
-
-static uint64_t thread_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-	return (uint64_t)now.tv_sec * NSEC_PER_SEC + (uint64_t)now.tv_nsec;
 }
 
 #ifdef WITH_URCU
@@ -291,50 +284,31 @@ static void stream_run(struct task *task)
 	task->frames += table->frames;
 }
 
-static void pin(unsigned cpu)
-{
-	cpu_set_t set;
-
-	CPU_ZERO(&set);
-	CPU_SET(cpu, &set);
-	sched_setaffinity(0, sizeof(set), &set); /* where there is one CPU, both are on it */
-}
-
-/* What is timed runs before everything else: others on this CPU would not only take time, which is not
- * counted, but leave a cold cache, and of two threads one would often run alone. Where it may not, it is
- * without that. */
-static void hurry(int policy)
-{
-	struct sched_param param = { .sched_priority = policy == SCHED_FIFO };
-
-	sched_setscheduler(0, policy, &param);
-}
-
 static void *task_run(void *context)
 {
 	struct task *task = context;
 	uint64_t cpu, wall;
 
-	pin(task->number);
+	(void)timed_pin((int)task->number); /* where there is one CPU, both are on it */
 #ifdef WITH_URCU
 	urcu_qsbr_register_thread();
 #endif
 	if (task->kind != TICK)
 		stream_run(task); /* warm: and all stamps are of this tick */
 	task->frames = 0;
-	hurry(SCHED_FIFO);
+	timed_hurry(1);
 	pthread_barrier_wait(task->start);
 #ifdef COUNT_WRITES
 	lookup_writes = refresh_writes = 0;
 #endif
-	cpu = thread_ns();
+	cpu = timed_ns();
 	wall = clock_now_ns();
 	do {
 		stream_run(task);
 	} while (clock_now_ns() - wall < task->ns);
-	task->cpu_ns = thread_ns() - cpu;
+	task->cpu_ns = timed_ns() - cpu;
 	task->wall_ns = clock_now_ns() - wall;
-	hurry(SCHED_OTHER);
+	timed_hurry(0);
 #ifdef COUNT_WRITES
 	task->lookup = lookup_writes;
 	task->refresh = refresh_writes;

@@ -25,6 +25,7 @@
 #include "base/clock.h"
 #include "base/layout.h"
 #include "base/seqlock.h"
+#include "timed.h"
 
 #define READERS	    2
 #define WORDS	    4
@@ -65,21 +66,6 @@ struct task {
 	pthread_barrier_t *start;
 	uint64_t readings, retries, cpu_ns, wall_ns, sum;
 };
-
-static uint64_t thread_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-	return (uint64_t)now.tv_sec * NSEC_PER_SEC + (uint64_t)now.tv_nsec;
-}
-
-static void hurry(int priority)
-{
-	struct sched_param param = { .sched_priority = priority };
-
-	sched_setscheduler(0, SCHED_FIFO, &param); /* where it may not, it is without that */
-}
 
 static always_inline uint64_t convert(const struct conversion *by, uint64_t cycles)
 {
@@ -132,14 +118,12 @@ static always_inline struct conversion read_pointer(struct task *task)
 	{                                                                \
 		struct task *task = context;                             \
 		uint64_t cpu, wall, sum = 0;                             \
-		cpu_set_t set;                                           \
                                                                          \
-		CPU_ZERO(&set);                                          \
-		CPU_SET(task->cpu, &set);                                \
-		sched_setaffinity(0, sizeof(set), &set);                 \
-		hurry(1);                                                \
+		if (timed_pin(task->cpu))                                \
+			abort();                                         \
+		timed_hurry(1);                                          \
 		pthread_barrier_wait(task->start);                       \
-		cpu = thread_ns();                                       \
+		cpu = timed_ns();                                        \
 		wall = clock_now_ns();                                   \
 		do {                                                     \
 			for (unsigned i = 0; i < LOOK_EVERY; i++) {      \
@@ -151,7 +135,7 @@ static always_inline struct conversion read_pointer(struct task *task)
 			task->readings += LOOK_EVERY;                    \
 			task->wall_ns = clock_now_ns() - wall;           \
 		} while (task->wall_ns < task->ns);                      \
-		task->cpu_ns = thread_ns() - cpu;                        \
+		task->cpu_ns = timed_ns() - cpu;                         \
 		task->sum = sum;                                         \
 		return NULL;                                             \
 	}
@@ -195,7 +179,7 @@ static void *write_on(void *context)
 	uint64_t number = 0;
 
 	(void)context;
-	hurry(2);
+	timed_hurry(2);
 	while (!load_relaxed(&shared.stop)) {
 		replace(number++);
 		nanosleep(&pause, NULL);

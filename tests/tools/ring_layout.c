@@ -24,6 +24,7 @@
 
 #include "base/clock.h"
 #include "base/layout.h"
+#include "timed.h"
 #include "xdp/ring.h"
 
 #define ENTRIES	   2048
@@ -53,25 +54,11 @@ static struct {
 	uint64_t sum; /* where results go that nothing else is done with */
 } test;
 
-static uint64_t thread_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-	return (uint64_t)now.tv_sec * NSEC_PER_SEC + (uint64_t)now.tv_nsec;
-}
-
-/* Before all others on its CPU, where it may. */
 static void pin_and_hurry(int cpu)
 {
-	struct sched_param param = { .sched_priority = 1 };
-	cpu_set_t set;
-
-	CPU_ZERO(&set);
-	CPU_SET(cpu, &set);
-	if (sched_setaffinity(0, sizeof(set), &set))
+	if (timed_pin(cpu))
 		abort();
-	sched_setscheduler(0, SCHED_FIFO, &param);
+	timed_hurry(1);
 }
 
 static uint32_t wait_for_room(struct ring *ring, uint32_t burst)
@@ -108,7 +95,7 @@ static void *produce(void *context)
 
 	pin_and_hurry(side->cpu);
 	pthread_barrier_wait(&test.ready);
-	cpu = thread_ns();
+	cpu = timed_ns();
 	test.start = clock_now_ns();
 	do {
 		for (unsigned i = 0; i < LOOK_EVERY; i++) {
@@ -116,7 +103,7 @@ static void *produce(void *context)
 			push(ring, burst);
 		}
 	} while (clock_now_ns() - test.start < test.ns);
-	side->cpu_ns = thread_ns() - cpu;
+	side->cpu_ns = timed_ns() - cpu;
 	store_release(&test.total, ring->own); /* pairs with load_acquire() in consume() */
 	return NULL;
 }
@@ -129,7 +116,7 @@ static void *consume(void *context)
 
 	pin_and_hurry(side->cpu);
 	pthread_barrier_wait(&test.ready);
-	cpu = thread_ns();
+	cpu = timed_ns();
 	for (;;) {
 		uint32_t count = ring_ready(ring, test.want ? test.want : 1);
 		struct ring_cursor rx = ring_peek(ring);
@@ -151,7 +138,7 @@ static void *consume(void *context)
 		ring_release(ring, &rx);
 	}
 	test.end = clock_now_ns();
-	side->cpu_ns = thread_ns() - cpu;
+	side->cpu_ns = timed_ns() - cpu;
 	test.sum = sum;
 	return NULL;
 }
