@@ -19,6 +19,9 @@
 #define RETRY_FIRST_NS (20 * NSEC_PER_MSEC)
 #define RETRY_MOST_NS  NSEC_PER_SEC
 #define RETRIES	       12 /* 7 s in all */
+/* What takes longer may end without an event: another process closes the queue it holds, or somebody's XDP program
+ * goes with its bpf_link. */
+#define RETRY_SLOWLY_NS (10 * NSEC_PER_SEC)
 
 /* A port and where it belongs. */
 struct place {
@@ -158,24 +161,42 @@ static void set_timer(struct links *links, uint64_t due_ns)
 	sd_event_source_set_enabled(links->timer, SD_EVENT_ONESHOT);
 }
 
-/* Not at once but from the loop: a reload may be under way, and what else happened is looked at first. */
-static void try_soon(const struct place *place)
+static void try_in(const struct place *place, uint64_t delay_ns)
 {
 	struct port *port = place->port;
+	uint64_t due_ns = clock_now_ns() + delay_ns;
 
-	/* An attempt in vain may itself be what happens to the device: it is not to go round and round. */
-	if (port->served || port->retry_ns)
+	if (port->served || (port->retry_ns && port->retry_ns <= due_ns))
 		return;
-	port->retry_ns = clock_now_ns() + (port->tries ? retry_delay_ns(port->tries - 1) : 0);
-	set_timer(place->links, port->retry_ns);
+	port->retry_ns = due_ns;
+	set_timer(place->links, due_ns);
+}
+
+/* Something happened to the device. Not at once but from the loop: a reload may be under way, and what else
+ * happened is looked at first. */
+static void try_soon(const struct place *place)
+{
+	/* An attempt in vain may itself be what happened to the device: it is not to go round and round. */
+	try_in(place, place->port->tries ? retry_delay_ns(place->port->tries - 1) : 0);
+}
+
+/* How the port's device is now. False: it cannot be told at the moment, and every port is looked at again. */
+static bool look(const struct place *place, struct netdev_event *event)
+{
+	if (!netdev_look(place->port->netdev.ifindex, event))
+		return true;
+	place->links->unseen = true;
+	set_timer(place->links, clock_now_ns() + RETRY_MOST_NS);
+	return false;
 }
 
 /* What an attempt complains of: said the first time, and kept. */
 struct attempt {
 	struct port *port;
 	char complaint[256]; /* the first error; "": none yet */
-	bool again;	     /* the same as the time before */
-	bool refused;	     /* by the plan: nothing but another event changes that */
+	bool again;	     /* the same as the time before, as far as is known */
+	bool absent;	     /* there is nothing to be served, and the kernel tells when there is */
+	bool refused;	     /* by the plan, for a reason that does not pass by itself */
 };
 
 static bool note_complaint(enum log_level level, const char *text, void *context)
@@ -189,8 +210,9 @@ static bool note_complaint(enum log_level level, const char *text, void *context
 	return attempt->again;
 }
 
-/* Says what stands against it, as at a start. True: it can be served. */
-static bool plan_agrees(const struct place *place, struct netdev *device)
+/* Says what stands against it, as at a start. Returns 0 if it can be served; -EINVAL; -ENODEV if it has gone; or
+ * the -errno of what was needed to judge it, then *device is left as it is. */
+static int plan_judges(const struct place *place, struct netdev *device)
 {
 	const struct conf_port *conf = place->port->conf;
 	struct plan *plan;
@@ -201,7 +223,7 @@ static bool plan_agrees(const struct place *place, struct netdev *device)
 	err = planner_make(place->links->fleet->conf, place->links->fleet, &plan);
 	place->port->judged = false;
 	if (err)
-		return false;
+		return err;
 	for (unsigned i = 0; i < plan->messages; i++) {
 		const struct plan_message *message = &plan->message[i];
 
@@ -218,7 +240,9 @@ static bool plan_agrees(const struct place *place, struct netdev *device)
 		}
 	}
 	plan_free(plan);
-	return agrees && device->present;
+	if (!device->present)
+		return -ENODEV;
+	return agrees ? 0 : -EINVAL;
 }
 
 /* Two of its names may be those of two ports. */
@@ -230,28 +254,32 @@ static bool has_it(const struct place *place, const struct netdev *device)
 	return port && port != place->port;
 }
 
-static int serve(const struct place *place, struct attempt *attempt, struct netdev *device)
+static int serve(const struct place *place, struct attempt *attempt)
 {
+	struct netdev device = { 0 };
 	struct netdev_queues queues;
+	int err = plan_judges(place, &device);
 
-	attempt->refused = !plan_agrees(place, device);
-	if (device->present && has_it(place, device))
-		device->present = false;
-	if (!device->present)
+	attempt->refused = err == -EINVAL;
+	attempt->absent = err == -ENODEV;
+	if (err && !attempt->refused)
+		return err;
+	attempt->absent = has_it(place, &device);
+	if (attempt->absent)
 		return -ENODEV;
 	/* The plan took it to have what it is planned for. */
-	if (!netdev_query_queues(device->name, &queues)) {
-		device->rx_queues = queues.rx;
-		device->tx_queues = queues.tx;
+	if (!netdev_query_queues(device.name, &queues)) {
+		device.rx_queues = queues.rx;
+		device.tx_queues = queues.tx;
 	}
-	place->port->netdev = *device;
-	return attempt->refused ? -EINVAL : forwarder_raise_port(place->forwarder, place->number);
+	place->port->netdev = device;
+	return err ? err : forwarder_raise_port(place->forwarder, place->number);
 }
 
 static void served_again(const struct place *place)
 {
 	struct port *port = place->port;
-	struct netdev_event event = netdev_look(port->netdev.ifindex);
+	struct netdev_event event;
 
 	port->tries = 0;
 	port->complaint[0] = '\0';
@@ -263,15 +291,32 @@ static void served_again(const struct place *place)
 	port->states.fault[PORT_FAULT_DEVICE][0] = '\0';
 	judge_mtu(place);
 	judge_queues(place);
-	set_link_of(port, &event);
+	if (look(place, &event))
+		set_link_of(port, &event);
+}
+
+static void not_served(const struct place *place, const struct attempt *attempt, int err)
+{
+	struct port *port = place->port;
+	struct netdev_event event;
+
+	snprintf(port->complaint, sizeof(port->complaint), "%s", attempt->complaint);
+	if (port->netdev.present) {
+		set_fault(port, PORT_FAULT_DEVICE,
+			  attempt->complaint[0] ? attempt->complaint : err_name(err));
+		if (look(place, &event))
+			set_link_of(port, &event);
+	}
+	port->tries++;
+	try_in(place, attempt->refused || port->tries > RETRIES ? RETRY_SLOWLY_NS :
+								  retry_delay_ns(port->tries - 1));
 }
 
 static void try_now(const struct place *place)
 {
-	struct attempt attempt = { .port = place->port };
 	struct port *port = place->port;
-	struct netdev device = { 0 };
-	struct netdev_event event;
+	struct attempt attempt = { .port = port, .again = port->complaint[0] };
+	struct netdev device;
 	int err;
 
 	if (port->served || !port->retry_ns || port->retry_ns > clock_now_ns())
@@ -280,39 +325,12 @@ static void try_now(const struct place *place)
 	if (netdev_query(port->conf->device, &device) == -ENODEV)
 		return; /* it is told when it comes */
 	log_capture(note_complaint, &attempt);
-	err = serve(place, &attempt, &device);
+	err = serve(place, &attempt);
 	log_capture(NULL, NULL);
-	if (!err) {
+	if (!err)
 		served_again(place);
-		return;
-	}
-	if (!device.present)
-		return;
-	snprintf(port->complaint, sizeof(port->complaint), "%s", attempt.complaint);
-	event = netdev_look(port->netdev.ifindex);
-	set_fault(port, PORT_FAULT_DEVICE,
-		  attempt.complaint[0] ? attempt.complaint : err_name(err));
-	set_link_of(port, &event);
-	port->tries++;
-	if (!attempt.refused && port->tries <= RETRIES)
-		try_soon(place);
-}
-
-static void next_timer(const struct place *place)
-{
-	if (!place->port->served && place->port->retry_ns)
-		set_timer(place->links, place->port->retry_ns);
-}
-
-static int on_timer(sd_event_source *source, uint64_t due_us, void *context)
-{
-	struct links *links = context;
-
-	(void)source, (void)due_us;
-	links_catch_up(links); /* or what led to here would be told of the device afterwards */
-	each_place(links, try_now);
-	each_place(links, next_timer);
-	return 0;
+	else if (!attempt.absent)
+		not_served(place, &attempt, err);
 }
 
 /* --- events --- */
@@ -470,8 +488,8 @@ static void look_at(const struct place *place)
 		try_soon(place);
 		return;
 	}
-	event = netdev_look(place->port->netdev.ifindex);
-	on_event(&event, place->links);
+	if (look(place, &event))
+		on_event(&event, place->links);
 }
 
 static int on_readable(sd_event_source *source, int fd, uint32_t events, void *context)
@@ -479,8 +497,29 @@ static int on_readable(sd_event_source *source, int fd, uint32_t events, void *c
 	struct links *links = context;
 
 	(void)source, (void)events;
-	if (netdev_watch_read(fd, on_event, links) == -ENOBUFS)
+	if (netdev_watch_read(fd, on_event, links))
 		each_place(links, look_at);
+	return 0;
+}
+
+static void next_timer(const struct place *place)
+{
+	if (!place->port->served && place->port->retry_ns)
+		set_timer(place->links, place->port->retry_ns);
+}
+
+static int on_timer(sd_event_source *source, uint64_t due_us, void *context)
+{
+	struct links *links = context;
+	bool unseen = links->unseen;
+
+	(void)source, (void)due_us;
+	links->unseen = false;
+	links_catch_up(links); /* or what led to here would be told of the device afterwards */
+	if (unseen)
+		each_place(links, look_at);
+	each_place(links, try_now);
+	each_place(links, next_timer);
 	return 0;
 }
 
@@ -508,10 +547,9 @@ static void first_state(const struct place *place)
 		set_link(place->port, PORT_STATE_GONE, "waiting for the device");
 		return;
 	}
-	event = netdev_look(place->port->netdev.ifindex);
 	judge_mtu(place);
 	judge_queues(place);
-	if (!event.gone)
+	if (look(place, &event) && !event.gone)
 		set_link_of(place->port, &event);
 }
 

@@ -2,8 +2,9 @@
 /*
  * Follows what happens to the links of the fleet's ports, as the kernel tells it by rtnetlink: keeps the state
  * of every port, closes the port whose device goes while the others run on, and serves it again when there is
- * a device of its name. Nothing is polled: what could not be done is tried again a bounded number of times,
- * and else when something happens to the device. Main thread.
+ * a device of its name. Nothing is polled while all are served. A device that is there and cannot be served is tried again
+ * when something happens to it, soon at first and then every 10 s, for not all that stands in the way is told of
+ * when it ends. Main thread.
  */
 #pragma once
 
@@ -16,7 +17,8 @@ struct links {
 	int watch_fd;	     /* link events; 0 or less: not open. Owned. */
 	/* A port whose device goes is closed and waits for it; else, in a run from flags, that ends the run. */
 	bool ports_wait;
-	bool ended; /* by that */
+	bool ended;  /* by that */
+	bool unseen; /* a device could not be looked at: that is to be done again */
 	sd_event *loop;
 	sd_event_source *timer; /* for the next try */
 	sd_event_source *watch; /* of watch_fd */

@@ -45,9 +45,13 @@ static void describe_port(const struct port *port, struct report_port *report)
 {
 	struct netdev_event now = { .gone = true };
 
-	if (port->netdev.present)
-		now = netdev_look(port->netdev.ifindex);
-
+	/* What cannot be told now is what was told last. */
+	if (port->netdev.present && netdev_look(port->netdev.ifindex, &now))
+		now = (struct netdev_event){
+			.gone = port->states.link == PORT_STATE_GONE,
+			.set_up = port->states.link == PORT_STATE_UP,
+			.carrier = port->states.link == PORT_STATE_UP,
+		};
 	*report = (struct report_port){
 		.port = port->conf->name,
 		.device = port->netdev.name,

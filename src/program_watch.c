@@ -149,7 +149,7 @@ static void look_at_external(struct port *port, uint64_t now_ns)
 			 (unsigned long long)((now_ns - loss->since_ns) / NSEC_PER_SEC));
 		forget(port, now_ns);
 		loss->back_ns = now_ns;
-	} else if (!there && !loss->since_ns && !netdev_look(port->netdev.ifindex).gone) {
+	} else if (!there && !loss->since_ns && !netdev_gone(port->netdev.ifindex)) {
 		if (port->prog.id || loss->back_ns) /* else that was said when the map was opened */
 			log_warning(
 				"%s: program lost: no XDP program is attached, and with "
@@ -201,7 +201,7 @@ static void look_at(struct port *port, struct look *look)
 		return;
 	}
 	/* A device that goes takes its program along: that is told elsewhere. */
-	if (netdev_look(port->netdev.ifindex).gone)
+	if (netdev_gone(port->netdev.ifindex))
 		return;
 	if (!lost)
 		note_loss(port, fate, look->now_ns);

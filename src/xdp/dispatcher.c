@@ -112,7 +112,7 @@ bool dispatcher_leave(const char *ifname, int ifindex, uint32_t prog_id)
 	struct xdp_program *one;
 	int err = 0;
 
-	if (netdev_look(ifindex).gone)
+	if (netdev_gone(ifindex))
 		return false;
 	listen_to_library();
 	dispatcher = dispatcher_of(ifindex);

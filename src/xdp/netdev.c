@@ -122,13 +122,16 @@ static int ethtool_ioctl(int fd, const char *name, void *command)
  * query tells: IFLA_NUM_RX_QUEUES is how many were allocated. A driver without that query has
  * either one queue or tells its RX rings.
  */
-static void query_queues(int fd, const char *name, struct netdev_queues *queues)
+static int query_queues(int fd, const char *name, struct netdev_queues *queues)
 {
 	struct ethtool_channels channels = { .cmd = ETHTOOL_GCHANNELS };
 	struct ethtool_rxnfc rings = { .cmd = ETHTOOL_GRXRINGS };
+	int err = ethtool_ioctl(fd, name, &channels);
 
 	*queues = (struct netdev_queues){ 1, 1 };
-	if (!ethtool_ioctl(fd, name, &channels)) {
+	if (err == -ENODEV)
+		return err;
+	if (!err) {
 		queues->rx = channels.rx_count + channels.combined_count;
 		queues->tx = channels.tx_count + channels.combined_count;
 	} else if (!ethtool_ioctl(fd, name, &rings) && rings.data > 0) {
@@ -138,6 +141,7 @@ static void query_queues(int fd, const char *name, struct netdev_queues *queues)
 		queues->rx = 1;
 	if (!queues->tx)
 		queues->tx = 1;
+	return 0;
 }
 
 /* Any socket takes the ioctls; this kind is needed anyway, so that a sandbox need not allow another. */
@@ -151,12 +155,13 @@ static int ioctl_socket(void)
 int netdev_query_queues(const char *name, struct netdev_queues *queues)
 {
 	int fd = ioctl_socket();
+	int err;
 
 	if (fd < 0)
 		return fd;
-	query_queues(fd, name, queues);
+	err = query_queues(fd, name, queues);
 	close(fd);
-	return 0;
+	return err;
 }
 
 /* More than the kernel has had for years; one that has more yet is told nothing about. */
@@ -306,7 +311,11 @@ int netdev_query(const char *name, struct netdev *netdev)
 	fd = ioctl_socket();
 	if (fd < 0)
 		return fd;
-	query_queues(fd, netdev->name, &queues);
+	err = query_queues(fd, netdev->name, &queues);
+	if (err) { /* it went meanwhile */
+		close(fd);
+		return err;
+	}
 	netdev->rx_queues = queues.rx;
 	netdev->tx_queues = queues.tx;
 	query_vlan_offload(fd, netdev);
@@ -419,14 +428,23 @@ static int parse_event(const struct nlmsghdr *message, void *context)
 	return MNL_CB_STOP;
 }
 
-struct netdev_event netdev_look(int ifindex)
+int netdev_look(int ifindex, struct netdev_event *event)
 {
 	const struct link_request request = { .ifindex = ifindex };
-	struct netdev_event event = { 0 };
+	int err;
 
-	event.gone = ask_link(&request, parse_event, &event) == -ENODEV;
-	event.ifindex = ifindex;
-	return event;
+	*event = (struct netdev_event){ 0 };
+	err = ask_link(&request, parse_event, event);
+	event->ifindex = ifindex;
+	event->gone = err == -ENODEV;
+	return event->gone ? 0 : err;
+}
+
+bool netdev_gone(int ifindex)
+{
+	struct netdev_event event;
+
+	return !netdev_look(ifindex, &event) && event.gone;
 }
 
 struct program {

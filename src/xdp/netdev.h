@@ -80,5 +80,9 @@ int netdev_has_program(int ifindex);
 /* The id of that program, 0 if there is none. Returns 0 or -errno. */
 int netdev_program_id(int ifindex, uint32_t *id);
 
-/* How a device of the caller's namespace is now; if that cannot be told, it is not gone. */
-struct netdev_event netdev_look(int ifindex);
+/* How a device of the caller's namespace is now: one that is not there is `gone`, and that is told. Any thread.
+ * Returns 0, or -errno if it cannot be told (-EMFILE, -ENOBUFS): then *event has no more than the number. */
+int netdev_look(int ifindex, struct netdev_event *event);
+
+/* True if it is certain that there is no such device in the caller's namespace. Any thread. */
+bool netdev_gone(int ifindex);

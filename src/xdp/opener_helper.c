@@ -366,26 +366,29 @@ static void come_back(struct helper *helper, const struct netdev_event *device)
 	}
 }
 
-/* The device's entry, a new one if it has none; NULL: no memory. Made before the change, so that none
- * goes unremembered. */
-static struct change *change_new(struct helper *helper, int ifindex)
+/* The device's entry, a new one if it has none. Made before the change, so that none goes unremembered. Returns
+ * 0, or -errno without a message. */
+static int change_new(struct helper *helper, int ifindex, struct change **change)
 {
-	const struct netdev_event device = netdev_look(ifindex);
-	struct change *change, *grown;
+	struct netdev_event device;
+	struct change *grown;
+	int err = netdev_look(ifindex, &device);
 
+	if (err)
+		return err;
 	come_back(helper, &device);
-	change = change_of(helper, ifindex);
-	if (change)
-		return change;
+	*change = change_of(helper, ifindex);
+	if (*change)
+		return 0;
 	grown = reallocarray(helper->change, helper->changes + 1, sizeof(*grown));
 	if (!grown)
-		return NULL;
+		return -ENOMEM;
 	helper->change = grown;
-	change = &helper->change[helper->changes++];
-	*change = (struct change){ .ifindex = ifindex };
-	memcpy(change->ifname, device.name, sizeof(change->ifname));
-	memcpy(change->mac, device.mac, sizeof(change->mac));
-	return change;
+	*change = &helper->change[helper->changes++];
+	**change = (struct change){ .ifindex = ifindex };
+	memcpy((*change)->ifname, device.name, sizeof((*change)->ifname));
+	memcpy((*change)->mac, device.mac, sizeof((*change)->mac));
+	return 0;
 }
 
 /* A device that is gone has nothing to be put back. */
@@ -867,10 +870,11 @@ static int serve_vlan_offload(struct serving *serving)
 
 	if (err)
 		return err;
-	change = change_new(serving->helper, serving->request->ifindex);
-	if (!change) {
-		log_error("out of memory");
-		return -ENOMEM;
+	err = change_new(serving->helper, serving->request->ifindex, &change);
+	if (err) {
+		log_error("%s: cannot be looked up: " ERR_FORMAT, serving->ifname,
+			  ERR_SANDBOX_ARGS(err));
+		return err;
 	}
 	err = offload_vlan_off(serving->ifname, &changed);
 	change->vlan |= changed;
@@ -885,7 +889,7 @@ static int serve_port_restore(struct serving *serving)
 
 	if (!change)
 		return 0;
-	if (change->vlan && netdev_look(change->ifindex).gone) {
+	if (change->vlan && netdev_gone(change->ifindex)) {
 		keep_away(helper, change);
 		return 0;
 	}

@@ -5,6 +5,7 @@ import os
 import re
 import signal
 import socket
+import struct
 import time
 
 from appliance import forward, port
@@ -12,8 +13,13 @@ from control import millracectl
 from daemon import total
 from frames import BROADCAST, ethernet, tagged
 from lab import SLOWNESS, wait_until
+from test_mirror import icmpv6
 
 HOST_IP = "10.7.0.9"
+# Of no router by default: a prefix, on the link and for addresses, for an hour.
+PREFIX_ADVERTISED = icmpv6(134, struct.pack("!BBHII", 64, 0, 0, 0, 0) +
+                           struct.pack("!BBBBIII", 3, 4, 64, 0xc0, 3600, 3600, 0) +
+                           socket.inet_pton(socket.AF_INET6, "2001:db8:7::"))
 IPS = {"a": "10.7.0.1", "b": "10.7.0.2", "c": "10.7.0.3"}
 
 
@@ -216,6 +222,37 @@ def test_host_port_names(star, millraced, file):
     daemon.send(signal.SIGKILL)
     daemon.wait(5)
     wait_until(lambda: "next" not in rig.dut.links(), 5 * SLOWNESS, "the helper removes it")
+
+
+def test_a_host_port_deleted_by_hand(star, millraced, file, tap, attach):
+    """The port is gone, which is told; the others go on; a reload makes it anew. A router's advertisement gives
+    the far end an address, as it would a card."""
+    rig = star()
+    sections = [*ports(attach)[:2], forward("br", "bridge", "p0 p1", host_port="host0")]
+    file.write(*sections)
+    daemon = millraced(rig.dut, "--config", file.path, json_lines=True)
+
+    def state():
+        return next(one["state"] for one in file.ask("status")["ports"] if one["device"] == "mr-host0")
+
+    ping(rig.station["a"], IPS["b"])
+    rig.dut.ip("link", "del", "host0")
+    wait_until(lambda: state() == "gone", 2 * SLOWNESS, "gone")
+    assert daemon.said("port host0: gone: deleted"), daemon.stderr
+    ping(rig.station["a"], IPS["b"])
+    assert file.reload()[0] == 0
+    wait_until(lambda: state() == "up", 2 * SLOWNESS, "up")
+    rig.dut.ip("address", "add", f"{HOST_IP}/24", "dev", "host0")
+    ping(rig.station["a"], HOST_IP)
+    for end in ("host0", "mr-host0"):
+        rig.dut.write_sysctl(f"net.ipv6.conf.{end}.disable_ipv6", 0)
+    tap(rig.station["b"], "b0").send(PREFIX_ADVERTISED)
+    wait_until(lambda: "2001:db8:7:" in rig.dut.ip("address", "show", "dev", "host0"), 5 * SLOWNESS,
+               "an address of that prefix")
+    assert "inet" not in rig.dut.ip("address", "show", "dev", "mr-host0"), "the near end has none"
+    final = daemon.stop()
+    assert balanced(final), final
+    assert no_drops_but(final, "link_down"), final
 
 
 def test_a_storm_is_cut_off(star, millraced, file, tap, attach):

@@ -11,6 +11,7 @@ import os
 import pathlib
 import random
 import re
+import resource
 import subprocess
 import time
 
@@ -292,6 +293,32 @@ def test_events_that_were_lost_are_made_up_for(start, file, rig, tap, closing, a
     daemon.stop()
 
 
+def test_a_look_that_fails_is_taken_again_and_for_no_state(start, file, rig, tap, attach, tmp_path):
+    """Events were lost, and there is no fd left to ask the kernel with: nothing is known, so nothing is said."""
+    daemon = start(*patch(attach), *side(attach))
+    held = fds(daemon.pid)
+    storm = tmp_path / "storm"
+    storm.write_text("".join(f"link set d0 alias {'x' * 200}{n}\n" for n in range(1000)))
+    limit = resource.prlimit(daemon.pid, resource.RLIMIT_NOFILE)
+    with stopped(daemon.pid):
+        rig.dut.run("ip", "-batch", storm)
+        rig.dut.link_down("d2")
+        delete(rig, "d1")
+        create(rig, "d1")
+        resource.prlimit(daemon.pid, resource.RLIMIT_NOFILE, (3, limit[1]))
+    wait_until(lambda: "d1 is not served any more" in daemon.stderr, 2 * SLOWNESS, "it was seen")
+    time.sleep(0.3)
+    assert daemon.said("EMFILE"), daemon.stderr
+    assert not daemon.said("port dmz") and not daemon.said("port wan"), daemon.stderr
+    resource.prlimit(daemon.pid, resource.RLIMIT_NOFILE, limit)
+    becomes(file, "lan", "up", 3)
+    becomes(file, "dmz", "down", 3)
+    works(rig, tap)
+    assert [one["state"] for one in port_of(file, "wan")["history"]] == ["up"]
+    wait_until(lambda: fds(daemon.pid) == held, 2 * SLOWNESS, f"{held} fds as before")
+    check_fates(daemon.stop())
+
+
 def test_a_port_comes_under_an_alternative_name(start, file, rig, tap, attach):
     daemon = start(port("wan", "d0", attach=attach),
                    port("lan", "uplink-to-the-provider", attach=attach, wait_for_device="yes"),
@@ -461,6 +488,24 @@ def test_somebody_elses_program_is_on_the_new_device(start, file, rig, tap, atta
     assert daemon.stderr.count("is left alone") == 1, daemon.stderr
     rig.dut.ip("link", "set", "d1", "xdpgeneric" if attach == "skb" else "xdp", "off")
     becomes(file, "lan", "up", 4)
+    works(rig, tap)
+    daemon.stop()
+
+
+@pytest.mark.full
+def test_what_ends_without_an_event_is_noticed(start, file, rig, tap, attach, foreign_link):
+    """A program that goes with its bpf_link sends no message; the port was degraded until the next reload."""
+    daemon = start(*patch(attach))
+    with stopped(daemon.pid):
+        delete(rig, "d1")
+        create(rig, "d1")
+        other = foreign_link(rig.dut, "d1", attach)
+    becomes(file, "lan", "degraded", 4)
+    time.sleep(9)  # all quick tries are over
+    assert "left alone" in port_of(file, "lan")["reason"], port_of(file, "lan")
+    assert daemon.stderr.count("is left alone") == 1, daemon.stderr
+    other.close()
+    becomes(file, "lan", "up", 12)
     works(rig, tap)
     daemon.stop()
 

@@ -276,12 +276,17 @@ static void alternative_names_are_names_too(void **state)
 static void the_loopback_interface_is_found(void **state)
 {
 	struct netdev netdev;
+	struct netdev_event event;
 	char name[NETDEV_NAME_SIZE];
 
 	(void)state;
 	assert_int_equal(netdev_query("lo", &netdev), 0);
 	assert_true(netdev.loopback);
-	assert_false(netdev_look(netdev.ifindex).gone);
+	assert_int_equal(netdev_look(netdev.ifindex, &event), 0);
+	assert_false(event.gone);
+	assert_true(event.set_up);
+	assert_string_equal(event.name, "lo");
+	assert_false(netdev_gone(netdev.ifindex));
 	assert_int_equal(netdev_peer_name(netdev.ifindex, name, sizeof(name)), -ENOENT);
 	assert_int_equal(netdev_query("nosuchdevice0", &netdev), -ENODEV);
 }
