@@ -253,6 +253,18 @@ def total(record, field, interface=None):
                if interface in (None, socket["interface"]))
 
 
+def balanced(record):
+    """For all frames of a bridge: received + copies + probes = sent + dropped."""
+    got = sum(total(record, count) for count in ("rx_packets", "copies", "probes"))
+    dropped = sum(sum(one["drops"].values()) for one in record["sockets"])
+    return got == total(record, "tx_packets") + dropped
+
+
+def no_drops_but(record, *reasons):
+    return all(not count or reason in reasons
+               for one in record["sockets"] for reason, count in one["drops"].items())
+
+
 def program(record, interface):
     return next(p for p in record["programs"] if p["interface"] == interface)
 

@@ -10,7 +10,7 @@ import time
 
 from appliance import forward, port
 from control import millracectl
-from daemon import total
+from daemon import balanced, no_drops_but
 from frames import BROADCAST, ethernet, tagged
 from lab import SLOWNESS, wait_until
 from test_mirror import icmpv6
@@ -33,18 +33,6 @@ def frame(src, dst, fill=b"bridge", size=60):
 
 def ports(attach, **keys):
     return [port(name, f"d{i}", attach=attach, **keys) for i, name in enumerate(("p0", "p1", "p2"))]
-
-
-def balanced(record):
-    """For all frames of a bridge: received + copies + probes = sent + dropped."""
-    got = sum(total(record, count) for count in ("rx_packets", "copies", "probes"))
-    dropped = sum(sum(one["drops"].values()) for one in record["sockets"])
-    return got == total(record, "tx_packets") + dropped
-
-
-def no_drops_but(record, *reasons):
-    return all(not count or reason in reasons
-               for one in record["sockets"] for reason, count in one["drops"].items())
 
 
 def ping(namespace, ip, count=2):

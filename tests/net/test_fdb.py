@@ -8,9 +8,9 @@ import pytest
 
 from appliance import forward, port
 from control import Client, code, millracectl
+from daemon import balanced, no_drops_but
 from frames import BROADCAST, ethernet, tagged
 from lab import SLOWNESS, wait_until
-from test_bridge import balanced, no_drops_but
 from wire import exchange
 
 

@@ -9,10 +9,10 @@ import time
 
 from appliance import forward, port
 from control import millracectl
-from daemon import total
+from daemon import balanced, total
 from frames import BROADCAST, ethernet
 from lab import SLOWNESS, wait_until
-from test_bridge import balanced, frame, mac
+from test_bridge import frame, mac
 from wire import Wire
 
 FLAPPING = "loop-suspected: stations flap between ports l0 and l1"

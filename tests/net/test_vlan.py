@@ -1,10 +1,9 @@
 """A bridge that has VLANs: an access port, a trunk and a trunk with a native VLAN, byte for byte."""
 
 from appliance import forward, port
-from daemon import total
+from daemon import balanced, total
 from frames import BROADCAST, ethernet, tagged
 from lab import SLOWNESS
-from test_bridge import balanced
 
 MODES = ("access 10", "trunk 10,20", "trunk 20,30 native 10")
 C, S = 0x8100, 0x88A8
