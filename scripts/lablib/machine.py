@@ -22,7 +22,7 @@ TAIL_LINES, TAIL_COLUMNS = 25, 300
 # receive ring is full QEMU lets frames overtake each other; the largest ring makes that rare.
 FAR = "virtio-net-pci,rx_queue_size=1024"
 FAR_DRIVERS = ("virtio_pci", "virtio_net")
-PORTS = {"d0": 0, "d1": 1, "g0": 0, "s0": 1}  # port: hub
+PORTS = {"d0": 0, "d1": 1, "g0": 0, "s0": 1, "d2": 2, "s1": 2}  # port: hub
 
 Result = collections.namedtuple("Result", "scenario outcome reason seconds")
 
@@ -32,11 +32,16 @@ def address(port):
     return f"52:54:00:4d:52:{list(PORTS).index(port):02x}"
 
 
+def ports_of(machine):
+    """{port: hub} of the machine's wires."""
+    return {port: hub for port, hub in PORTS.items() if hub < machine.wires}
+
+
 def cards(nic, machine):
-    """QEMU's arguments for two wires with a card on each end."""
+    """QEMU's arguments for the machine's wires with a card on each end."""
     argv = []
-    for slot, (port, hub) in enumerate(PORTS.items()):
-        model = nic.devices[hub] if port[0] == "d" else FAR
+    for slot, (port, hub) in enumerate(ports_of(machine).items()):
+        model = nic.devices[hub % len(nic.devices)] if port[0] == "d" else FAR
         argv += ["-netdev", f"hubport,id={port},hubid={hub}",
                  # A port of its own: PCI Express cards can be taken out only there.
                  "-device", f"pcie-root-port,bus={machine.root},id=slot{slot},"
@@ -55,12 +60,13 @@ def arguments(qemu, kernel, nic, machine, initrd, console):
 
 
 def plan(kernel, row, nic, scenarios):
-    """What init.py is told."""
-    able = [port for port in PORTS if port[0] == "d" and port not in nic.copies]
+    """What init.py is told; the scenarios are for the same machine, the usual one if there are none."""
+    ports = ports_of(tables.MACHINES[scenarios[0].machine if scenarios else "usual"])
+    able = [port for port in ports if port[0] == "d" and port not in nic.copies]
     return {"kernel": kernel.release, "nic": nic.name,
             "zero_copy": able if nic.kind in row.zero_copy else [],
             "modules": kernel.modules, "drivers": [*FAR_DRIVERS, *nic.drivers],
-            "ports": {port: address(port) for port in PORTS},
+            "ports": {port: address(port) for port in ports},
             "scenarios": [scenario.name for scenario in scenarios]}
 
 

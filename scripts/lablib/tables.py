@@ -11,11 +11,11 @@ LAB = REPOSITORY / "tests/lab"
 # zero_copy: kinds of NIC that must bind in zero-copy under this kernel.
 Kernel = collections.namedtuple("Kernel", "name suite package zero_copy")
 # kind: what the user may ask for; it takes in the variants. devices: QEMU's device of each port of the
-# device under test. drivers: what the guest loads. copies: ports that have zero-copy under no kernel.
+# device under test, a third one as the first. drivers: what the guest loads. copies: ports that have zero-copy under no kernel.
 Nic = collections.namedtuple("Nic", "name kind devices drivers copies", defaults=[()])
 # How a guest is emulated. argv: QEMU's. words: on the kernel's command line. root: the PCI bus above
-# the cards.
-Machine = collections.namedtuple("Machine", "name argv words root", defaults=["pcie.0"])
+# the cards. wires: how many there are, with a card under test on each.
+Machine = collections.namedtuple("Machine", "name argv words root wires", defaults=["pcie.0", 2])
 # zero_copy: it is about that, so it says nothing where the card binds none. long: it is left out unless
 # somebody names it, or all.
 Scenario = collections.namedtuple("Scenario", "name about nics seconds machine zero_copy long path")
@@ -40,9 +40,11 @@ NICS = {nic.name: nic for nic in (
     Nic("e1000e", "e1000e", ("e1000e", "e1000e"), ("e1000e",)),
 )}
 KINDS = list(dict.fromkeys(nic.kind for nic in NICS.values()))
+USUAL = ("-accel", "tcg,thread=multi", "-cpu", "max", "-smp", "2")
 # Never /dev/kvm: the lab must be the same everywhere, and nested machines are not ours to start.
 MACHINES = {machine.name: machine for machine in (
-    Machine("usual", ("-accel", "tcg,thread=multi", "-cpu", "max", "-smp", "2"), ""),
+    Machine("usual", USUAL, ""),
+    Machine("three", USUAL, "", wires=3),
     # Every clock of the guest goes on by 1 ns with each instruction, and its scheduler's account of
     # CPU time is one of instructions. One CPU: with two, each waits while the other's are counted.
     # Without erms and fsrm the kernel copies 8 bytes with an instruction. It would take `rep movsb`,

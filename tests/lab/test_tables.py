@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 """What a line of kernels.table and a scenario file may say, and what is said of a wrong one."""
 
+import argparse
 import pathlib
 
 import pytest
-from lablib import tables
+from lablib import machine, tables
 
 SCENARIO = '"""Does something.\n\nMore of it."""\nNICS = ("igb",)\nSECONDS = 60\n'
 
@@ -42,7 +43,7 @@ def test_a_scenario_says_what_it_is_without_being_run():
     (SCENARIO.replace("SECONDS", "OTHER"), "missing: SECONDS"),
     (SCENARIO[SCENARIO.index("NICS"):], "missing: a docstring"),
     (SCENARIO.replace('"igb"', '"ixgbe"'), "no NIC 'ixgbe'"),
-    (SCENARIO + 'MACHINE = "quick"\n', "no machine 'quick' (of usual, counted, numa)"),
+    (SCENARIO + 'MACHINE = "quick"\n', "no machine 'quick' (of usual, three, counted, numa)"),
 ])
 def test_a_scenario_that_says_too_little_is_named(text, said):
     with pytest.raises(ValueError) as error:
@@ -59,6 +60,23 @@ def test_counting_has_boots_of_its_own_and_few_of_them():
     assert tables.by_machine([counted]) == [[counted]]
     assert [tables.in_all(one, row, igb) for one in (usual, counted)] == [True, True]
     assert [tables.in_all(one, row, virtio) for one in (usual, counted)] == [True, False]
+
+
+def test_a_third_wire_is_only_where_a_scenario_wants_it():
+    """The others keep their cards, and these their addresses."""
+    row, kernel = tables.kernels()["newest"], argparse.Namespace(release="7", modules=[])
+    usual = tables.Scenario("one", "", ("mixed",), 1, "usual", False, False, None)
+    two, three = (machine.plan(kernel, row, tables.NICS["mixed"], [usual._replace(machine=name)])
+                  for name in ("usual", "three"))
+    assert machine.plan(kernel, row, tables.NICS["mixed"], [])["ports"] == two["ports"]
+    assert [*two["ports"]] == ["d0", "d1", "g0", "s0"]
+    assert {**two["ports"], "d2": three["ports"]["d2"], "s1": three["ports"]["s1"]} == three["ports"]
+    assert len(set(three["ports"].values())) == 6
+    assert (two["zero_copy"], three["zero_copy"]) == (["d0"], ["d0", "d2"])
+    for name, wires in (("usual", 2), ("three", 3)):
+        argv = machine.cards(tables.NICS["mixed"], tables.MACHINES[name])
+        models = [word.partition(",")[0] for word in argv if ",netdev=d" in word]
+        assert models == ["igb", "e1000e", "igb"][:wires]
 
 
 def test_what_is_about_zero_copy_is_skipped_where_there_is_none():

@@ -2,9 +2,10 @@
 """What a scenario is given: emulated cards in three namespaces, and daemons on them.
 
     gen(g0) <-> dut(d0), dut(d1) <-> sink(s0)        as RIG-2 of tests/net, with cards for veths
+                         dut(d2) <-> sink(s1)        where the machine has three wires
 
-d0 and d1 are the cards under test. g0 and s0 are virtio cards on the other end of each wire, taken
-by the kernel's own stack and promiscuous, so that a tap sees every frame.
+d0, d1 and d2 are the cards under test. g0, s0 and s1 are virtio cards on the other end of each wire,
+taken by the kernel's own stack and promiscuous, so that a tap sees every frame.
 """
 
 import contextlib
@@ -34,7 +35,7 @@ class Bench(Rig):
     def __init__(self, plan, say):
         self.say = say
         self.kernel, self.nic = plan["kernel"], plan["nic"]
-        self.zero_copy_ports = plan["zero_copy"]  # those of d0 and d1 that must have it
+        self.zero_copy_ports = plan["zero_copy"]  # those of d0, d1 and d2 that must have it
         self._plan = plan
         self._ports = plan["ports"]
         self._open = []
