@@ -18,6 +18,13 @@ static uint32_t learn_limit(const struct conf_port *port)
 	return port->learn_limit ? port->learn_limit : UINT32_MAX;
 }
 
+static void storm_limits(const struct conf_port *port, uint32_t *limit)
+{
+	limit[STORM_BROADCAST] = port->storm_broadcast;
+	limit[STORM_MULTICAST] = port->storm_multicast;
+	limit[STORM_UNKNOWN] = port->storm_unknown;
+}
+
 static struct bridge_opts opts_of(const struct forwarder *forwarder)
 {
 	const struct conf_forward *conf = forwarder->conf;
@@ -27,7 +34,6 @@ static struct bridge_opts opts_of(const struct forwarder *forwarder)
 		.stations_max = conf->stations_max,
 		.ageing_s = conf->ageing_s,
 		.reserved = conf->forward_reserved ? BRIDGE_RESERVED_MOST : BRIDGE_RESERVED_STP,
-		.probes = conf->loop_probe_s,
 	};
 
 	if (conf->mode == CONF_MODE_PATCH)
@@ -39,11 +45,9 @@ static struct bridge_opts opts_of(const struct forwarder *forwarder)
 			.hairpin = port->hairpin,
 			.isolated = port->isolated,
 			.learn_limit = learn_limit(port),
-			.storm_limit = { [STORM_BROADCAST] = port->storm_broadcast,
-					 [STORM_MULTICAST] = port->storm_multicast,
-					 [STORM_UNKNOWN] = port->storm_unknown },
 			.vlan = port->vlan.kind == VLAN_MODE_TRANSPARENT ? NULL : &port->vlan,
 		};
+		storm_limits(port, opts.port[i].storm_limit);
 	}
 	return opts;
 }
@@ -109,14 +113,18 @@ int bridging_open(struct forwarder *forwarder)
 void bridging_apply(const struct forwarder *forwarder, const struct conf_forward *before)
 {
 	const struct conf_forward *conf = forwarder->conf;
+	uint32_t limit[STORM_KINDS];
 	struct fdb *fdb;
 
 	if (!forwarder->bridge)
 		return;
 	fdb = forwarder->bridge->fdb;
 	fdb_set_ageing(fdb, conf->ageing_s);
-	for (unsigned i = 0; i < forwarder->ports; i++)
+	for (unsigned i = 0; i < forwarder->ports; i++) {
 		fdb_set_limit(fdb, i, learn_limit(forwarder->port[i].conf));
+		storm_limits(forwarder->port[i].conf, limit);
+		bridge_limit(forwarder->bridge, i, limit);
+	}
 	remove_stations(fdb, before, conf);
 	(void)add_stations(forwarder);
 }
@@ -127,8 +135,8 @@ void bridging_give(const struct forwarder *forwarder, struct worker *worker, uns
 		return;
 	worker->bridge = forwarder->bridge;
 	worker->fdb_view = fdb_view(forwarder->bridge->fdb, index);
-	worker->probes = forwarder->bridge->probes ? &forwarder->bridge->probes[index] : NULL;
-	worker->storm = forwarder->bridge->storm ? &forwarder->bridge->storm[index] : NULL;
+	worker->probes = &forwarder->bridge->probes[index];
+	worker->storm = &forwarder->bridge->storm[index];
 }
 
 void bridging_port_came(const struct forwarder *forwarder, unsigned port)

@@ -97,6 +97,14 @@ void loop_alarm_block(struct loop_alarm *alarm, uint64_t until_ns)
 	alarm->blocked_until_ns = until_ns;
 }
 
+void loop_alarm_bound(struct loop_alarm *alarm, uint64_t block_ns, uint64_t now_ns)
+{
+	if (alarm->blocked_until_ns > now_ns + block_ns)
+		alarm->blocked_until_ns = now_ns + block_ns;
+	if (!block_ns)
+		alarm->back_ns = 0;
+}
+
 static struct port *port_of(struct forwarder *forwarder, unsigned index)
 {
 	return &forwarder->port[forwarder->loop_alarm.port[index]];
@@ -249,12 +257,14 @@ static void watch_bridge(struct forwarder *forwarder, uint64_t now_ns)
 	uint64_t moves[CONF_PORTS_MAX];
 	unsigned before[2];
 
+	/* They may be others since a reload. */
+	alarm->probe_ns = forwarder->conf->loop_probe_s * NSEC_PER_SEC;
 	take_backs(forwarder, now_ns);
+	loop_alarm_bound(alarm, forwarder->conf->loop_block_s * NSEC_PER_SEC, now_ns);
 	memcpy(before, alarm->port, sizeof(before));
 	for (unsigned i = 0; i < forwarder->ports; i++)
 		moves[i] = fdb_count(forwarder->bridge->fdb, i).events[FDB_MOVED];
 	follow(forwarder, loop_alarm_look(alarm, moves, forwarder->ports, now_ns), before, now_ns);
-	alarm->probe_ns = forwarder->conf->loop_probe_s * NSEC_PER_SEC;
 	loop_probe_send(forwarder, now_ns);
 }
 

@@ -67,6 +67,9 @@ static inline uint64_t loop_alarm_quiet_ns(const struct loop_alarm *alarm)
 /* The second port is blocked from now on. Pure. */
 void loop_alarm_block(struct loop_alarm *alarm, uint64_t until_ns);
 
+/* It is to be blocked for so long from now on at most; 0: not at all, probes or not. Pure. */
+void loop_alarm_bound(struct loop_alarm *alarm, uint64_t block_ns, uint64_t now_ns);
+
 struct fleet;
 
 /* Looks at every bridge, and does what follows; every LOOP_LOOK_NS. Returns whether there is a bridge. */

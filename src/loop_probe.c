@@ -59,14 +59,16 @@ static void order(struct forwarder *forwarder, unsigned worker, const struct pro
 void loop_probe_send(struct forwarder *forwarder, uint64_t now_ns)
 {
 	struct loop_probe *probe = &forwarder->loop_probe;
+	const uint64_t every_ns = forwarder->conf->loop_probe_s * NSEC_PER_SEC;
 	struct probe_round round;
 
-	if (!forwarder->bridge->probes || now_ns < probe->next_ns)
+	/* Further away than that it was due when they were to be sent more seldom. */
+	if (!every_ns || (now_ns < probe->next_ns && probe->next_ns - now_ns <= every_ns))
 		return;
 	/* A whole number of times after the last was due: looks that are late do not add up. */
-	probe->next_ns += forwarder->conf->loop_probe_s * NSEC_PER_SEC;
-	if (probe->next_ns <= now_ns)
-		probe->next_ns = now_ns + forwarder->conf->loop_probe_s * NSEC_PER_SEC;
+	probe->next_ns += every_ns;
+	if (probe->next_ns <= now_ns || probe->next_ns - now_ns > every_ns)
+		probe->next_ns = now_ns + every_ns;
 	round.sequence = ++probe->sequence;
 	memcpy(round.id, forwarder->bridge->probes->id, PROBE_ID_LEN);
 	for (unsigned i = 0; i < forwarder->workers; i++)
@@ -77,7 +79,7 @@ bool loop_probe_back(struct forwarder *forwarder, unsigned *out, unsigned *in)
 {
 	struct loop_probe *probe = &forwarder->loop_probe;
 
-	for (unsigned i = 0; forwarder->bridge->probes && i < forwarder->workers; i++) {
+	for (unsigned i = 0; i < forwarder->workers; i++) {
 		for (unsigned port = 0; port < forwarder->ports; port++) {
 			struct probe seen;
 

@@ -21,7 +21,7 @@ struct loop_probe {
 struct forwarder;
 
 /* Has a probe sent out of every port that is up, if it is time. A port that is blocked too: that is how one knows
- * whether there still is a loop. Nothing where the configuration wants none. */
+ * whether there still is a loop. Nothing while the configuration wants none; how often may change at any time. */
 void loop_probe_send(struct forwarder *forwarder, uint64_t now_ns);
 
 /* True if a probe came back that was not told of yet, with the ports where it went out and where it came in. */

@@ -197,6 +197,25 @@ static void a_port_stays_blocked_while_probes_come_back(void **state)
 	}
 }
 
+static void a_port_is_blocked_for_no_longer_than_it_may_be_now(void **state)
+{
+	(void)state;
+	alarm_of.probe_ns = NSEC_PER_SEC;
+	for (uint64_t block_s = 0; block_s < 2; block_s++) {
+		assert_int_equal(back(0, 1), LOOP_SEEN);
+		loop_alarm_block(&alarm_of, now_ns + 3600 * NSEC_PER_SEC);
+		loop_alarm_bound(&alarm_of, 7200 * NSEC_PER_SEC, now_ns);
+		for (int i = 0; i < 100; i++)
+			assert_int_equal(look(0, 0), LOOP_NOTHING);
+		assert_int_equal(back(1, 0), LOOP_NOTHING);
+		loop_alarm_bound(&alarm_of, block_s * NSEC_PER_SEC, now_ns);
+		for (uint64_t i = 1; i < block_s * LOOP_LOOKS; i++)
+			assert_int_equal(look(0, 0), LOOP_NOTHING);
+		/* With none at all the probe that came back does not matter. */
+		assert_int_equal(look(0, 0), block_s ? LOOP_STAYS : LOOP_AGAIN);
+	}
+}
+
 #define test_of(name) cmocka_unit_test_setup(name, reset)
 
 int main(void)
@@ -211,6 +230,7 @@ int main(void)
 		test_of(a_probe_tells_at_once_and_names_its_ports),
 		test_of(it_is_not_over_before_another_round),
 		test_of(a_port_stays_blocked_while_probes_come_back),
+		test_of(a_port_is_blocked_for_no_longer_than_it_may_be_now),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -7,7 +7,7 @@
 #define WORKERS 2
 #define START	(1000 * NSEC_PER_SEC)
 
-static struct conf_forward conf = { .loop_probe_s = 2 };
+static struct conf_forward conf;
 static struct conf_port ports[PORTS];
 static struct plan_worker workers[WORKERS];
 static struct plan_forward plan = { .worker = workers };
@@ -20,6 +20,7 @@ static struct forwarder forwarder;
 static int setup(void **state)
 {
 	(void)state;
+	conf.loop_probe_s = 2;
 	memset(ports, 0, sizeof(ports));
 	memset(workers, 0, sizeof(workers));
 	memset(lane, 0, sizeof(lane));
@@ -211,16 +212,33 @@ static void what_is_old_is_no_loop(void **state)
 	assert_true(loop_probe_back(&forwarder, &out, &in));
 }
 
-static void without_probes_there_is_nothing(void **state)
+/* By a reload: the next round is not as far away as it was, nor does one follow the other at once. */
+static void how_often_they_are_sent_may_change(void **state)
 {
-	unsigned out, in;
+	uint64_t now_ns = START;
 
 	(void)state;
-	free(bridge.probes);
-	bridge.probes = NULL;
-	loop_probe_send(&forwarder, START);
-	assert_int_equal(worker[0]->asked, 0);
-	assert_false(loop_probe_back(&forwarder, &out, &in));
+	conf.loop_probe_s = 0;
+	loop_probe_send(&forwarder, now_ns);
+	assert_round(0, 0);
+	conf.loop_probe_s = 3600;
+	loop_probe_send(&forwarder, now_ns);
+	assert_round(7, 8);
+	conf.loop_probe_s = 2;
+	loop_probe_send(&forwarder, now_ns += NSEC_PER_SEC / 4);
+	assert_round(7, 8);
+	loop_probe_send(&forwarder, now_ns + 2 * NSEC_PER_SEC - 1);
+	assert_round(0, 0);
+	loop_probe_send(&forwarder, now_ns += 2 * NSEC_PER_SEC);
+	assert_round(7, 8);
+	conf.loop_probe_s = 3600; /* the one that was due comes, and they are apart from then on */
+	loop_probe_send(&forwarder, now_ns += 2 * NSEC_PER_SEC);
+	assert_round(7, 8);
+	loop_probe_send(&forwarder, now_ns + 3600 * NSEC_PER_SEC - 1);
+	assert_round(0, 0);
+	conf.loop_probe_s = 0;
+	loop_probe_send(&forwarder, now_ns + 3600 * NSEC_PER_SEC);
+	assert_round(0, 0);
 }
 
 #define test_of(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
@@ -233,7 +251,7 @@ int main(void)
 		test_of(a_trunk_that_wants_tags_gets_its_first_vlan),
 		test_of(one_that_came_back_is_told_of_once),
 		test_of(what_is_old_is_no_loop),
-		test_of(without_probes_there_is_nothing),
+		test_of(how_often_they_are_sent_may_change),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -24,34 +24,31 @@ static uint16_t reach(const struct bridge_opts *opts, unsigned from)
 	return ports;
 }
 
-static bool has_storm_limit(const struct bridge_opts *opts)
+void bridge_limit(struct bridge *bridge, unsigned port, const uint32_t *limit)
 {
-	for (unsigned i = 0; i < opts->ports; i++) {
-		for (unsigned kind = 0; kind < STORM_KINDS; kind++) {
-			if (opts->port[i].storm_limit[kind])
-				return true;
-		}
+	uint16_t bit = (uint16_t)(1U << port), any = 0;
+
+	for (unsigned kind = 0; kind < STORM_KINDS; kind++) {
+		if (limit[kind])
+			any = bit;
+		for (unsigned i = 0; i < bridge->workers; i++)
+			storm_set(&bridge->storm[i], port, (enum storm_kind)kind, limit[kind],
+				  bridge->workers);
 	}
-	return false;
+	/* Relaxed: a frame that still sees none of them, or no limit, goes on. */
+	store_relaxed(&bridge->limited, (uint16_t)((bridge->limited & ~bit) | any));
 }
 
-static int set_storm_limits(struct bridge *bridge, const struct bridge_opts *opts)
+static int make_storm_limits(struct bridge *bridge, const struct bridge_opts *opts)
 {
 	size_t bytes = opts->workers * sizeof(*bridge->storm);
 
-	if (!has_storm_limit(opts))
-		return 0;
 	bridge->storm = aligned_alloc(_Alignof(struct storm), bytes);
 	if (!bridge->storm)
 		return -ENOMEM;
 	memset(bridge->storm, 0, bytes);
-	for (unsigned i = 0; i < opts->workers * opts->ports; i++) {
-		unsigned port = i % opts->ports;
-
-		for (unsigned kind = 0; kind < STORM_KINDS; kind++)
-			storm_set(&bridge->storm[i / opts->ports], port, (enum storm_kind)kind,
-				  opts->port[port].storm_limit[kind], opts->workers);
-	}
+	for (unsigned i = 0; i < opts->ports; i++)
+		bridge_limit(bridge, i, opts->port[i].storm_limit);
 	return 0;
 }
 
@@ -83,11 +80,12 @@ int bridge_new(struct bridge **result, const struct bridge_opts *opts)
 		return -ENOMEM;
 	memset(bridge, 0, sizeof(*bridge));
 	bridge->ports = (uint16_t)opts->ports;
+	bridge->workers = (uint16_t)opts->workers;
 	bridge->reserved = opts->reserved;
-	err = set_storm_limits(bridge, opts);
+	err = make_storm_limits(bridge, opts);
 	if (!err)
 		err = make_vlans(bridge, opts);
-	if (!err && opts->probes)
+	if (!err)
 		err = probes_new(&bridge->probes, opts->workers);
 	if (!err)
 		err = fdb_new(&bridge->fdb, &params);

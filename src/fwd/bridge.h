@@ -3,7 +3,7 @@
  * What the workers of one bridge have in common: which port may send to which, and the stations.
  *
  * Made and freed by the main thread, while no worker runs; the workers read it. Only the MAC addresses of
- * the ports' devices change meanwhile, and which ports are blocked, each in one store.
+ * the ports' devices change meanwhile, which ports are blocked, and storm limits, each in one store.
  */
 #pragma once
 
@@ -28,10 +28,11 @@ struct vlan_table;
 struct bridge {
 	GROUP_BEGIN_APART(setup);
 	struct fdb *fdb;	  /* owned, as the next */
-	struct storm *storm;	  /* of each worker; NULL: no port has a limit */
+	struct storm *storm;	  /* of each worker. Owned */
 	struct vlan_table *vlans; /* owned; NULL: tags are data */
 	uint16_t reserved;
 	uint16_t ports;
+	uint16_t limited; /* Owner: main. Ports that have a storm limit, as bits */
 	uint16_t blocked; /* Owner: main, as of `to`. What comes in there is dropped, as bits */
 	uint16_t to
 		[CONF_PORTS_MAX]; /* by the port that receives: where its frames may go, as bits */
@@ -40,8 +41,9 @@ struct bridge {
 
 	/* Owner: main. */
 	GROUP_BEGIN(cold);
+	uint16_t workers;
 	uint16_t reach[CONF_PORTS_MAX]; /* what `to` is while no port is blocked */
-	struct probes *probes;		/* of each worker; NULL: none are sent. Owned */
+	struct probes *probes;		/* of each worker. Owned */
 	GROUP_END(cold);
 };
 
@@ -54,7 +56,6 @@ struct bridge_opts {
 	uint32_t stations_max;
 	uint32_t ageing_s; /* 0: stations do not age */
 	uint16_t reserved;
-	bool probes; /* for loops are to be sent */
 	struct bridge_port_opts {
 		bool hairpin;			   /* what it receives may leave by it */
 		bool isolated;			   /* sends nothing to others that are */
@@ -70,6 +71,9 @@ int bridge_new(struct bridge **result, const struct bridge_opts *opts);
 
 /* The workers have ended. NULL is fine. */
 void bridge_free(struct bridge *bridge);
+
+/* Sets the port's storm limits, in frames a second by kind; 0: none. Main thread, also while workers run. */
+void bridge_limit(struct bridge *bridge, unsigned port, const uint32_t *limit);
 
 /* Nothing that comes in on the port goes on or is learned, and nothing leaves by it; or again. Frames under way
  * may still do. Main thread. */

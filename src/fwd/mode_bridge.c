@@ -65,7 +65,7 @@ static always_inline enum drop_reason source_doubt(const struct bridge *bridge, 
 static COLD enum drop_reason own_doubt(const struct bridge_look *look, const uint8_t *bytes,
 				       uint32_t len)
 {
-	if (look->worker->probes && probes_take(look->worker, look->ingress->port, bytes, len))
+	if (probes_take(look->worker, look->ingress->port, bytes, len))
 		return DROP_LOOP_PROBE;
 	return DROP_SOURCE_OWN;
 }
@@ -215,7 +215,8 @@ static always_inline uint32_t choose_ports(const struct bridge_look *look, unsig
 static always_inline bool flood_allowed(struct bridge_look *look, struct queue *ingress,
 					const struct ring_cursor *rx, enum drop_reason *drop)
 {
-	if (unlikely(look->worker->storm)) {
+	/* Pairs with bridge_limit(). */
+	if (unlikely(load_relaxed(&look->worker->bridge->limited) & 1U << ingress->port)) {
 		*drop = storm_doubt(look, rx);
 		if (*drop != DROP_REASONS)
 			return false;
@@ -270,7 +271,7 @@ static always_inline unsigned bridge_some(struct outlets *outlets, struct ring_c
 static COLD uint32_t discard_blocked(struct worker *worker, struct queue *ingress)
 {
 	struct chunks chunks = chunks_of(&worker->chunks, false);
-	uint32_t ready = worker->probes ? descs_ready(ingress) : 0;
+	uint32_t ready = descs_ready(ingress);
 	struct ring_cursor rx = ring_peek(&ingress->rx);
 
 	for (uint32_t i = 0; i < ready && i < worker->batch; i++) {

@@ -9,7 +9,9 @@ void storm_set(struct storm *storm, unsigned port, enum storm_kind kind, uint32_
 	struct bucket *bucket = &storm->bucket[port][kind];
 	unsigned burst = limit / workers / STORM_BURST_PART;
 
-	*bucket = (struct bucket){ .burst = burst ? burst : 1 };
-	if (limit) /* rounded up, or all of them together would exceed it */
-		bucket->interval_ns = (NSEC_PER_SEC * workers + limit - 1) / limit;
+	/* Relaxed: each carries nothing but itself, see storm_take(). */
+	store_relaxed(&bucket->burst, burst ? burst : 1);
+	/* Rounded up, or all of them together would exceed it. */
+	store_relaxed(&bucket->interval_ns,
+		      limit ? (NSEC_PER_SEC * workers + limit - 1) / limit : 0);
 }

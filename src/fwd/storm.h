@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/atomic.h"
 #include "base/bucket.h"
 #include "base/layout.h"
 #include "conf/conf.h"
@@ -25,17 +26,18 @@ enum storm_kind {
  * hundredth would cut such answers off below limits of 1,000. */
 #define STORM_BURST_PART 10
 
-/* Of one worker and all ports. Owner: the worker's thread. */
+/* Of one worker and all ports. Owner: the worker's thread; of interval_ns (0: no limit) and burst the main
+ * thread, once in a reload. */
 struct storm {
 	GROUP_BEGIN_APART(buckets);
-	struct bucket bucket[CONF_PORTS_MAX][STORM_KINDS]; /* interval_ns 0: no limit */
+	struct bucket bucket[CONF_PORTS_MAX][STORM_KINDS];
 	GROUP_END(buckets);
 };
 
 ASSERT_GROUP(storm, buckets, 18);
 
-/* Sets a limit of a port in frames a second over all workers, of which this is one; 0: none. Before the
- * worker's thread starts. */
+/* Sets a limit of a port in frames a second over all workers, of which this is one; 0: none. What of it is
+ * used up stays so. Main thread, also while the worker runs. */
 void storm_set(struct storm *storm, unsigned port, enum storm_kind kind, uint32_t limit,
 	       unsigned workers);
 
@@ -43,12 +45,20 @@ void storm_set(struct storm *storm, unsigned port, enum storm_kind kind, uint32_
 static inline bool storm_take(struct storm *storm, unsigned port, enum storm_kind kind,
 			      uint64_t now_ns)
 {
-	struct bucket *bucket = &storm->bucket[port][kind];
+	struct bucket *own = &storm->bucket[port][kind];
+	/* Both pair with storm_set(); one frame may see the one of before and the other of after. */
+	struct bucket bucket = { .interval_ns = load_relaxed(&own->interval_ns),
+				 .burst = load_relaxed(&own->burst),
+				 .next_ns = own->next_ns };
 
-	if (!bucket->interval_ns)
+	if (!bucket.interval_ns)
 		return true;
-	if (!bucket_ready(bucket, now_ns))
+	/* Farther away than one interval it is of a limit that was lower until now. */
+	if (bucket.next_ns > now_ns + bucket.interval_ns)
+		bucket.next_ns = now_ns;
+	if (!bucket_ready(&bucket, now_ns))
 		return false;
-	bucket_take(bucket, now_ns);
+	bucket_take(&bucket, now_ns);
+	own->next_ns = bucket.next_ns;
 	return true;
 }

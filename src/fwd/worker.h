@@ -75,8 +75,8 @@ struct worker {
 	/* Of a bridge; else NULL. Borrowed from the forwarder, and shared with its other workers. */
 	struct bridge *bridge;
 	struct fdb_view *fdb_view; /* this worker's own part of the bridge's stations */
-	struct storm *storm;	   /* likewise of its limits; NULL: no port has any */
-	struct probes *probes;	   /* likewise of its probes for loops; NULL: none are sent */
+	struct storm *storm;	   /* likewise of its storm limits */
+	struct probes *probes;	   /* likewise of its probes for loops */
 	GROUP_END(setup);
 
 	/* Owner: the worker's thread. */

@@ -8,11 +8,13 @@
 
 /* What a running worker takes up, or another name of the same device: the ports themselves are compared one
  * by one. */
-static const char *const forward_params[] = { "wait", "batch", "cpus", "ports", "ageing", NULL };
-static const char *const port_params[] = { "device",	      "promiscuous",
-					   "wait-for-device", "mtu-too-large",
-					   "on-program-lost", "pass",
-					   "learn-limit",     NULL };
+static const char *const forward_params[] = { "wait",	"batch",      "cpus",	    "ports",
+					      "ageing", "loop-probe", "loop-block", NULL };
+static const char *const port_params[] = {
+	"device", "promiscuous", "wait-for-device", "mtu-too-large",   "on-program-lost",
+	"pass",	  "learn-limit", "storm-broadcast", "storm-multicast", "storm-unknown",
+	NULL
+};
 
 static bool same_port(const struct plan_port *before, const struct plan_port *after)
 {
@@ -103,12 +105,21 @@ static enum plan_change compare_ports(const struct plan_forward *before,
 	return kept && ports_apart(after) ? PLAN_CHANGE_PORTS : PLAN_CHANGE_REBUILD;
 }
 
+static bool same_storm_limits(const struct conf_port *before, const struct conf_port *after)
+{
+	return before->storm_broadcast == after->storm_broadcast &&
+	       before->storm_multicast == after->storm_multicast &&
+	       before->storm_unknown == after->storm_unknown;
+}
+
 static bool same_params(const struct plan_forward *before, const struct plan_forward *after)
 {
 	if (before->conf->poll != after->conf->poll ||
 	    before->conf->busy_poll != after->conf->busy_poll ||
 	    before->conf->batch != after->conf->batch ||
-	    before->conf->ageing_s != after->conf->ageing_s)
+	    before->conf->ageing_s != after->conf->ageing_s ||
+	    before->conf->loop_probe_s != after->conf->loop_probe_s ||
+	    before->conf->loop_block_s != after->conf->loop_block_s)
 		return false;
 	if (!stations_same(before->conf->station, before->conf->stations, after->conf->station,
 			   after->conf->stations))
@@ -116,6 +127,7 @@ static bool same_params(const struct plan_forward *before, const struct plan_for
 	for (unsigned i = 0; i < before->ports; i++) {
 		if (before->port[i].conf->promiscuous != after->port[i].conf->promiscuous ||
 		    before->port[i].conf->learn_limit != after->port[i].conf->learn_limit ||
+		    !same_storm_limits(before->port[i].conf, after->port[i].conf) ||
 		    before->port[i].conf->on_program_lost != after->port[i].conf->on_program_lost ||
 		    !pass_same(&before->port[i].conf->pass, &after->port[i].conf->pass))
 			return false;

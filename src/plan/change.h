@@ -6,8 +6,8 @@
 
 enum plan_change {
 	PLAN_CHANGE_NONE,
-	/* wait, batch, CPUs, promiscuous, pass, on-program-lost; of a bridge ageing, learn-limit, [fdb]: the workers
-	 * run on */
+	/* wait, batch, CPUs, promiscuous, pass, on-program-lost; of a bridge ageing, loop-probe, loop-block,
+	 * learn-limit, storm limits, [fdb]: the workers run on */
 	PLAN_CHANGE_PARAMS,
 	PLAN_CHANGE_PORTS, /* ports come or go beside others that receive on; perhaps parameters */
 	PLAN_CHANGE_REBUILD, /* other queues, devices, memory: stop and start anew */

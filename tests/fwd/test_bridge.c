@@ -526,6 +526,39 @@ static void a_storm_is_cut_off_at_its_port_and_its_senders_are_learned(void **st
 	bridge_close(rig);
 }
 
+/* Also from none at all and back, as a reload does. */
+static void storm_limits_of_a_running_bridge_change(void **state)
+{
+	static const uint32_t limits[][STORM_KINDS] = {
+		{ 0 }, { [STORM_BROADCAST] = 10 }, { 0 }, { [STORM_UNKNOWN] = 10 }
+	};
+	struct rig *rig = bridge_open();
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(limits); i++) {
+		struct queue_counts before, after;
+
+		bridge_limit(rig->worker->bridge, 0, limits[i]);
+		queue_count(&rig->worker->queue[0], &before);
+		for (unsigned j = 0; j < 5; j++) {
+			receive(rig, 0, 10, BROADCAST, 60);
+			receive(rig, 0, 10, 200, 60);
+			receive(rig, 1, 20, BROADCAST, 60);
+			pass(rig);
+		}
+		queue_count(&rig->worker->queue[0], &after);
+		for (unsigned kind = 0; kind < STORM_KINDS; kind++) {
+			unsigned reason = DROP_STORM_BROADCAST + kind;
+
+			assert_int_equal(after.drops[reason] - before.drops[reason],
+					 limits[i][kind] ? 4 : 0);
+		}
+	}
+	assert_int_equal(drops(rig, DROP_STORM_BROADCAST), 4);
+	assert_int_equal(drops(rig, DROP_STORM_UNKNOWN), 4);
+	bridge_close(rig);
+}
+
 static void a_blocked_port_takes_gives_and_learns_nothing(void **state)
 {
 	struct rig *rig = bridge_open();
@@ -651,7 +684,6 @@ static struct rig *probing_open(void)
 {
 	struct rig *rig;
 
-	opts.probes = true;
 	rig = bridge_open();
 	memcpy(rig->worker->probes->id, first_round.id, PROBE_ID_LEN);
 	return rig;
@@ -851,21 +883,6 @@ static void a_blocked_port_still_tells_of_probes(void **state)
 	bridge_close(rig);
 }
 
-static void who_sends_no_probes_knows_none(void **state)
-{
-	struct rig *rig = bridge_open();
-	uint8_t bytes[PROBE_LEN_MAX], mac[MAC_LEN];
-
-	(void)state;
-	assert_null(rig->worker->bridge->probes);
-	own_mac(mac, 1);
-	probe_build(bytes, &first_round, mac, 1, 0);
-	assert_true(fake_receive(rig->socket[2], bytes, PROBE_LEN));
-	pass(rig);
-	assert_int_equal(drops(rig, DROP_SOURCE_OWN), 1);
-	bridge_close(rig);
-}
-
 static void each_bridge_has_an_id_of_its_own(void **state)
 {
 	struct probes *one, *other;
@@ -957,6 +974,7 @@ int main(void)
 		test_of(vlans_have_stations_of_their_own),
 		test_of(a_limit_leaves_stations_unknown_and_forwards_them),
 		test_of(a_storm_is_cut_off_at_its_port_and_its_senders_are_learned),
+		test_of(storm_limits_of_a_running_bridge_change),
 		test_of(a_blocked_port_takes_gives_and_learns_nothing),
 		test_of(a_batch_larger_than_a_lookup_is_taken_at_once),
 		test_of(an_address_outside_the_frames_is_lost_not_followed),
@@ -964,7 +982,6 @@ int main(void)
 		test_of(who_cannot_send_a_probe_leaves_it_out),
 		test_of(a_probe_that_comes_back_is_noted_and_goes_nowhere),
 		test_of(a_blocked_port_still_tells_of_probes),
-		test_of(who_sends_no_probes_knows_none),
 		test_of(each_bridge_has_an_id_of_its_own),
 		test_of(a_worker_without_the_queue_hands_its_copy_over),
 	};

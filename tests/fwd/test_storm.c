@@ -107,6 +107,37 @@ static void kinds_and_ports_have_limits_of_their_own(void **state)
 	}
 }
 
+/* Frames come all the time, and the limit is another one in the middle: no more than it saves up goes on at
+ * once, and no time passes for what the other one has let through. */
+static void a_limit_may_change(void **state)
+{
+	static const struct {
+		unsigned before, after;
+	} cases[] = { { 1, 1000 }, { 1000, 1 }, { 1000, 0 }, { 0, 1000 }, { 1000, 1000 } };
+	const uint64_t start_ns = 5000 * NSEC_PER_SEC, millisecond_ns = NSEC_PER_SEC / 1000;
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		unsigned before = 0, after = 0, burst = cases[i].after / STORM_BURST_PART;
+		struct storm storm = fresh();
+
+		storm_set(&storm, 3, STORM_BROADCAST, cases[i].before, 1);
+		for (unsigned j = 0; j < 4000; j++)
+			before += storm_take(&storm, 3, STORM_BROADCAST,
+					     start_ns + j * millisecond_ns / 4);
+		storm_set(&storm, 3, STORM_BROADCAST, cases[i].after, 1);
+		for (unsigned j = 4000; j < 8000; j++)
+			after += storm_take(&storm, 3, STORM_BROADCAST,
+					    start_ns + j * millisecond_ns / 4);
+		print_message("%u to %u: %u, %u\n", cases[i].before, cases[i].after, before, after);
+		if (cases[i].after)
+			assert_in_range(after, cases[i].after * 99 / 100,
+					cases[i].after + (cases[i].before ? 1 : burst + 1));
+		else
+			assert_int_equal(after, 4000);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -115,6 +146,7 @@ int main(void)
 		cmocka_unit_test(workers_share_a_limit_and_nothing_else),
 		cmocka_unit_test(after_a_pause_a_burst_goes_on_at_once),
 		cmocka_unit_test(kinds_and_ports_have_limits_of_their_own),
+		cmocka_unit_test(a_limit_may_change),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -76,6 +76,7 @@ static struct rig *vlan_open_limited(const char *const *modes, uint32_t broadcas
 	assert_int_equal(bridge_new(&rig->worker->bridge, &opts), 0);
 	rig->worker->fdb_view = fdb_view(rig->worker->bridge->fdb, 0);
 	rig->worker->storm = rig->worker->bridge->storm;
+	rig->worker->probes = rig->worker->bridge->probes;
 	return rig;
 }
 

@@ -161,6 +161,31 @@ static void learn_limit(struct side *side)
 	side->port[1].learn_limit = 100;
 }
 
+static void loop_probe(struct side *side)
+{
+	side->forward.loop_probe_s = 5;
+}
+
+static void loop_block(struct side *side)
+{
+	side->forward.loop_block_s = 30;
+}
+
+static void storm_broadcast(struct side *side)
+{
+	side->port[0].storm_broadcast = 100;
+}
+
+static void storm_multicast(struct side *side)
+{
+	side->port[1].storm_multicast = 100;
+}
+
+static void storm_unknown(struct side *side)
+{
+	side->port[1].storm_unknown = 100;
+}
+
 static void stations(struct side *side)
 {
 	static const struct conf_station station = { .mac = { 2, 0, 0, 0, 0, 1 }, .line = 9 };
@@ -311,6 +336,11 @@ static void what_an_edit_takes(void **state)
 		{ "pass", pass, PLAN_CHANGE_PARAMS },
 		{ "ageing", ageing, PLAN_CHANGE_PARAMS },
 		{ "learn-limit", learn_limit, PLAN_CHANGE_PARAMS },
+		{ "loop-probe", loop_probe, PLAN_CHANGE_PARAMS },
+		{ "loop-block", loop_block, PLAN_CHANGE_PARAMS },
+		{ "storm-broadcast", storm_broadcast, PLAN_CHANGE_PARAMS },
+		{ "storm-multicast", storm_multicast, PLAN_CHANGE_PARAMS },
+		{ "storm-unknown", storm_unknown, PLAN_CHANGE_PARAMS },
 		{ "[fdb]", stations, PLAN_CHANGE_PARAMS },
 		{ "another device", another_device, PLAN_CHANGE_REBUILD },
 		{ "another port name", another_port_name, PLAN_CHANGE_REBUILD },
