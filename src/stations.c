@@ -8,6 +8,7 @@
 #include "base/log.h"
 #include "conf/station.h"
 #include "ctl/report_json.h"
+#include "fwd/bridge.h"
 
 /* Entries of a page: 100 KB of text, which take 4 ms; more would hold up the main thread, fewer would read large
  * tables more often. */
@@ -341,6 +342,33 @@ static int read_mac(const struct asked *asked, uint8_t *mac)
 	return 0;
 }
 
+/* The port whose device has this address itself; NULL: none. */
+static const struct port *port_of_mac(const struct forwarder *forwarder, const uint8_t *mac)
+{
+	for (unsigned i = 0; i < forwarder->ports; i++) {
+		/* Of the main thread's own. */
+		if (forwarder->bridge->own[i] == bridge_mac(mac))
+			return &forwarder->port[i];
+	}
+	return NULL;
+}
+
+/* As for those of the file, plan/check.c. */
+static int check_not_own(const struct asked *asked, const struct forwarder *forwarder,
+			 const uint8_t *mac)
+{
+	const struct port *own = port_of_mac(forwarder, mac);
+	char text[MAC_TEXT_SIZE];
+
+	if (!asked->port || !own)
+		return 0;
+	return fail(
+		asked,
+		"%s: is the address of port %s itself, and no station's behind a port of the same "
+		"bridge; `blocked` instead of a port would drop what is sent to it",
+		mac_print(mac, text), own->conf->name);
+}
+
 static int add_station(const struct asked *asked, const struct forwarder *forwarder,
 		       const uint8_t *mac, uint16_t vlan)
 {
@@ -377,7 +405,7 @@ static json_t *add(const struct asked *asked)
 		(void)fail(asked, "forward %s: %s", forwarder->conf->name, wrong.text);
 		return NULL;
 	}
-	if (add_station(asked, forwarder, mac, vlan))
+	if (check_not_own(asked, forwarder, mac) || add_station(asked, forwarder, mac, vlan))
 		return NULL;
 	entry = (struct fdb_entry){
 		.key = fdb_key(vlan, mac),

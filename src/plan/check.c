@@ -306,6 +306,39 @@ static void check_cpus(struct build *build, struct plan_forward *forward)
 	}
 }
 
+/* The port of the forward whose device has this address itself, or NULL. */
+static const struct plan_port *port_of_mac(const struct plan_forward *forward, const uint8_t *mac)
+{
+	for (unsigned i = 0; i < forward->ports; i++) {
+		const struct netdev *device = &forward->port[i].device;
+
+		if (device->present && !memcmp(device->mac, mac, MAC_LEN))
+			return &forward->port[i];
+	}
+	return NULL;
+}
+
+/* A bridge believes no frame from an address of its own ports. The kernel's does not add such an entry either
+ * (File exists). */
+static void check_stations(struct build *build, struct plan_forward *forward)
+{
+	const struct conf_forward *conf = forward->conf;
+
+	for (unsigned i = 0; i < conf->stations; i++) {
+		const struct conf_station *station = &conf->station[i];
+		const struct plan_port *port = port_of_mac(forward, station->mac);
+		char text[MAC_TEXT_SIZE];
+
+		if (port && station->port != STATION_BLOCKED)
+			build_say(
+				build, PLAN_ERROR, forward, port,
+				"%s: its own address is %s, and no station's behind a port of the "
+				"same bridge; remove `static = %s ...`, line %u of the file",
+				port->device.name, mac_print(station->mac, text), text,
+				station->line);
+	}
+}
+
 static void say_awaited(struct build *build, struct plan_forward *forward,
 			const struct plan_port *port)
 {
@@ -355,4 +388,5 @@ void build_checks(struct build *build, struct plan_forward *forward)
 		check_vlan_mtus(build, forward);
 	}
 	check_cpus(build, forward);
+	check_stations(build, forward);
 }

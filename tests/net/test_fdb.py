@@ -121,6 +121,7 @@ def test_operators_see_and_change_stations(star, tap, millraced, file, attach):
             (["add", "00:00:00:00:00:00", "blocked"], "no station has the zero address"),
             (["add", "2:0:0:0:0:1", "blocked"], "type one such as 02:00:00:00:00:01"),
             (["add", one, "port", "p9"], "port 'p9'"),
+            (["add", text(rig.macs["d1"]), "port", "p0"], "is the address of port p1 itself"),
             (["del", one], f"{one}: no such station; `millracectl fdb` lists them")):
         assert says in fdb.fails(*words), words
     assert "type: millracectl fdb add MAC port NAME | blocked [vlan N]" in millracectl(
@@ -235,6 +236,8 @@ def test_stations_of_the_file(star, tap, millraced, file, attach):
     fdb.say("del", one)
     errors = file.refuse(*sections(*fixed, f"static = {three} p9"))
     assert "has no port p9" in errors[0]
+    errors = file.refuse(*sections(*fixed, f"static = {text(rig.macs['d2'])} p1"))
+    assert "d2: its own address is" in errors[0] and "line 25 of the file" in errors[0], errors
     assert (None, one) not in fdb.where()
     file.take(*sections(*fixed, f"static = {two[:-1]}5 p1 vlan 7"))
     assert "forward br: runs on with other parameters" in daemon.stderr

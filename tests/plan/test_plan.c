@@ -403,6 +403,26 @@ static void one_map_for_two_interfaces_is_an_error(void **state)
 		"one interface; give each its own");
 }
 
+/* A blocked one keeps what is sent to the port's own address from all ports, which may be wanted. */
+static void an_address_of_a_port_is_no_stations_behind_one(void **state)
+{
+	struct conf_station station = { { 2, 0, 0, 0, 0, 7 }, .port = 0, .line = 77 };
+
+	(void)state;
+	make_pair(4);
+	world.forward[0].mode = CONF_MODE_BRIDGE;
+	world.forward[0].station = &station;
+	world.forward[0].stations = 1;
+	memcpy(world.device[1].mac, (uint8_t[]){ 2, 0, 0, 0, 0, 8 }, MAC_LEN);
+	assert_true(make()->forward[0].complete);
+	memcpy(world.device[1].mac, station.mac, MAC_LEN);
+	assert_error(
+		"eth1: its own address is 02:00:00:00:00:07, and no station's behind a port of "
+		"the same bridge; remove `static = 02:00:00:00:00:07 ...`, line 77 of the file");
+	station.port = STATION_BLOCKED;
+	assert_true(make()->forward[0].complete);
+}
+
 static void one_device_in_two_forwards_is_an_error_of_the_second(void **state)
 {
 	(void)state;
@@ -1339,6 +1359,7 @@ int main(void)
 		PLANNED(an_awaited_device_is_planned_for),
 		PLANNED(one_device_by_two_names_is_an_error),
 		PLANNED(one_map_for_two_interfaces_is_an_error),
+		PLANNED(an_address_of_a_port_is_no_stations_behind_one),
 		PLANNED(one_device_in_two_forwards_is_an_error_of_the_second),
 		PLANNED(absent_devices_are_not_all_the_same),
 		PLANNED(the_loopback_interface_is_refused),
