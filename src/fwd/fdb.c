@@ -758,29 +758,6 @@ uint32_t fdb_flush(struct fdb *fdb, const struct fdb_filter *filter)
 	return removed;
 }
 
-/* Entries that a dump makes room for at first: 1.5 KiB. */
-#define DUMP_FIRST 64
-
-struct dump {
-	struct fdb_entry *entry;
-	uint32_t count, size;
-};
-
-static int dump_put(struct dump *dump, struct fdb_entry entry)
-{
-	if (dump->count == dump->size) {
-		uint32_t size = dump->size ? 2 * dump->size : DUMP_FIRST;
-		struct fdb_entry *more = reallocarray(dump->entry, size, sizeof(*more));
-
-		if (!more)
-			return -ENOMEM;
-		dump->entry = more;
-		dump->size = size;
-	}
-	dump->entry[dump->count++] = entry;
-	return 0;
-}
-
 /* An entry as people see it; its stamp is read once. False if the filter does not let it through. */
 static bool entry_take(const struct fdb *fdb, const struct fdb_filter *filter, struct fdb_found at,
 		       struct fdb_entry *entry)
@@ -800,49 +777,11 @@ static bool entry_take(const struct fdb *fdb, const struct fdb_filter *filter, s
 	return true;
 }
 
-static int dump_collect(const struct fdb *fdb, const struct fdb_filter *filter, struct dump *dump)
-{
-	struct fdb_entry entry;
-	struct fdb_found at;
-	int err = 0;
-
-	for_each_entry(fdb, at)
-	{
-		if (entry_take(fdb, filter, at, &entry))
-			err = dump_put(dump, entry);
-		if (err)
-			return err;
-	}
-	return 0;
-}
-
 static int entry_order(const void *one, const void *other)
 {
 	const struct fdb_entry *a = one, *b = other;
 
 	return a->key < b->key ? -1 : a->key > b->key;
-}
-
-int fdb_dump(struct fdb *fdb, const struct fdb_filter *filter, struct fdb_entry **entries,
-	     uint32_t *count)
-{
-	struct dump dump = { 0 };
-	int err;
-
-	/* Only this thread removes entries, and now nobody puts one elsewhere: what is there stays where it
-	 * is, and is met once. */
-	lock_wait(&fdb->relocating);
-	err = dump_collect(fdb, filter, &dump);
-	lock_release(&fdb->relocating);
-	if (err) {
-		free(dump.entry);
-		return err;
-	}
-	if (dump.count)
-		qsort(dump.entry, dump.count, sizeof(*dump.entry), entry_order);
-	*entries = dump.entry;
-	*count = dump.count;
-	return 0;
 }
 
 /* In a heap no entry has a larger key than the one at (its index - 1) / 2. Puts the one at `i`, which may be
@@ -901,7 +840,9 @@ uint32_t fdb_page(struct fdb *fdb, const struct fdb_filter *filter, uint64_t aft
 
 	if (!room || first <= after)
 		return 0;
-	lock_wait(&fdb->relocating); /* as in fdb_dump() */
+	/* Only this thread removes entries, and now nobody puts one elsewhere: what is there stays where it
+	 * is, and is met once. */
+	lock_wait(&fdb->relocating);
 	for (; at.bucket <= fdb->mask; at.bucket++) {
 		for (at.slot = 0; at.slot < FDB_SLOTS; at.slot++) {
 			at.word = load_relaxed(word_at(fdb, at));

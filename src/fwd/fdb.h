@@ -6,7 +6,7 @@
  *	learn	any number of workers; of a station that is known where it is it writes nothing but, once
  *		a tick, its stamp, which lies on no line that lookups read. A new station or a move takes
  *		locks, which it never waits for: who does not get them learns from the next frame
- *	else	the main thread: ageing, static entries, deletion, flushes, dumps, counts
+ *	else	the main thread: ageing, static entries, deletion, flushes, pages, counts
  *
  * Bounded work. A station is in one of the FDB_SLOTS slots of two buckets, of one line each. A lookup
  * reads at most these two lines; again, at most FDB_TRIES times in all, only if some entry went to its
@@ -407,7 +407,7 @@ int fdb_add(struct fdb *fdb, uint64_t key, unsigned port);
 /* Removes a station, static or learned. Returns 0 or -ENOENT. */
 int fdb_remove(struct fdb *fdb, uint64_t key);
 
-/* What a flush and a dump are about; all fields count together. */
+/* What a flush and a page are about; all fields count together. */
 struct fdb_filter {
 	int port;	     /* -1: all; FDB_BLOCKED: blocked entries */
 	int vlan;	     /* -1: all */
@@ -426,20 +426,12 @@ struct fdb_entry {
 };
 
 /*
- * Copies what fits, in the order of VLAN and MAC, to *entries for free(3), NULL if there is none. While
- * workers go on, at no cost for them: each entry is one that there was, no station is there twice, and none is
- * missing that was known all the time. Meanwhile entries do not change buckets: what could only be learned
- * by that is learned later. Mostly sorting: 0.3 us a station, a third of a second for 1,000,000. Returns 0 or
- * -ENOMEM.
- */
-int fdb_dump(struct fdb *fdb, const struct fdb_filter *filter, struct fdb_entry **entries,
-	     uint32_t *count);
-
-/*
- * The first `room` entries that fit behind the key `after` (0: from the first), in the same order, and as
- * consistent: with the last key of each page as the next one's `after`, no station comes twice, and none is
- * missing that was known all the time. Less than `room` of them: it was the last page. Allocates nothing. Reads
- * the whole table each time: 2 ms for 1,024 of 1,000,000, 0.4 of 65,536. Returns how many.
+ * Copies the first `room` entries that fit behind the key `after` (0: from the first), in the order of VLAN and
+ * MAC. While workers go on, at no cost for them: each entry is one that there was, and with the last key of each
+ * page as the next one's `after` no station comes twice, and none is missing that was known all the time. Less
+ * than `room` of them: it was the last page. Meanwhile entries do not change buckets: what could only be learned
+ * by that is learned later. Allocates nothing. Reads the whole table each time: 2 ms for 1,024 of 1,000,000, 0.4
+ * of 65,536; sorting takes 0.3 us an entry. Returns how many.
  */
 uint32_t fdb_page(struct fdb *fdb, const struct fdb_filter *filter, uint64_t after,
 		  struct fdb_entry *entries, uint32_t room);

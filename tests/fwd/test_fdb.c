@@ -86,21 +86,35 @@ static uint64_t ticks_ns(uint64_t ticks)
 static const struct fdb_filter all = { .port = -1, .vlan = -1, .learned = true, .fixed = true };
 static const struct fdb_filter learned_ones = { .port = -1, .vlan = -1, .learned = true };
 
-/* Pages of any size are the dump, and what is wanted again is the same again. */
-static void pages_are_the_dump(struct fdb *fdb, const struct fdb_filter *filter, uint32_t room)
+/* What fits, in order, as it stands in the table of which nobody learns now: *count of them, for free(3). */
+static struct fdb_entry *entries_of(const struct fdb *fdb, const struct fdb_filter *filter,
+				    uint32_t *count)
 {
-	struct fdb_entry *entries = NULL, *page = calloc(room + 1, sizeof(*page));
-	uint32_t count = 0, got = 0, now;
+	struct fdb_entry *entries = calloc((fdb->mask + 1) * FDB_SLOTS, sizeof(*entries));
+	struct fdb_found at;
+
+	assert_non_null(entries);
+	*count = 0;
+	for_each_entry(fdb, at) *count += entry_take(fdb, filter, at, &entries[*count]);
+	qsort(entries, *count, sizeof(*entries), entry_order);
+	return entries;
+}
+
+/* Pages of any size have all of them, and what is wanted again is the same again. */
+static void pages_have_all(struct fdb *fdb, const struct fdb_filter *filter, uint32_t room)
+{
+	uint32_t count, got = 0, now;
+	struct fdb_entry *entries = entries_of(fdb, filter, &count);
+	struct fdb_entry *page = calloc(room + 1, sizeof(*page));
 	uint64_t after = 0;
 
 	assert_non_null(page);
-	assert_int_equal(fdb_dump(fdb, filter, &entries, &count), 0);
 	do {
 		page[room].key = 7; /* behind the room nothing is written */
 		now = fdb_page(fdb, filter, after, page, room);
 		assert_int_equal(page[room].key, 7);
 		assert_true(got + now <= count);
-		for (uint32_t i = 0; i < now && entries; i++, got++) {
+		for (uint32_t i = 0; i < now; i++, got++) {
 			assert_true(page[i].key == entries[got].key);
 			assert_int_equal(page[i].port, entries[got].port);
 			assert_int_equal(page[i].age, entries[got].age);
@@ -116,11 +130,10 @@ static void pages_are_the_dump(struct fdb *fdb, const struct fdb_filter *filter,
 /* What the table counts is what is in it; nothing is in it twice; nothing is where it is not found. */
 static void audit(struct fdb *fdb)
 {
-	uint32_t count = 0, stations[FDB_PORTS_MAX + 1] = { 0 }, fixed[FDB_PORTS_MAX + 1] = { 0 };
-	struct fdb_entry *entries = NULL;
+	uint32_t count, stations[FDB_PORTS_MAX + 1] = { 0 }, fixed[FDB_PORTS_MAX + 1] = { 0 };
+	struct fdb_entry *entries = entries_of(fdb, &all, &count);
 	uint32_t learned = 0;
 
-	assert_int_equal(fdb_dump(fdb, &all, &entries, &count), 0);
 	for (uint32_t i = 0; i < count; i++) {
 		assert_true(!i || entries[i].key > entries[i - 1].key);
 		assert_int_equal(fdb_lookup(fdb, entries[i].key), entries[i].port);
@@ -517,7 +530,7 @@ static void a_burst_does_what_one_by_one_does(void **state)
 	fdb_free(other);
 }
 
-static void filters_choose_what_is_flushed_and_dumped(void **state)
+static void filters_choose_what_is_flushed_and_listed(void **state)
 {
 	static const struct {
 		struct fdb_filter filter;
@@ -536,8 +549,7 @@ static void filters_choose_what_is_flushed_and_dumped(void **state)
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		struct fdb *fdb = table(100, 300);
-		struct fdb_entry *entries = NULL;
-		uint32_t count = 0;
+		uint32_t count;
 
 		for (uint16_t vlan = 0; vlan < 5; vlan++) {
 			for (unsigned port = 0; port < 4; port++)
@@ -546,11 +558,10 @@ static void filters_choose_what_is_flushed_and_dumped(void **state)
 			assert_int_equal(fdb_add(fdb, key_of(vlan, 0x02000000ff00), FDB_BLOCKED),
 					 0);
 		}
-		assert_int_equal(fdb_dump(fdb, &cases[i].filter, &entries, &count), 0);
+		free(entries_of(fdb, &cases[i].filter, &count));
 		assert_int_equal(count, cases[i].want);
-		free(entries);
 		for (uint32_t room = 1; room < 30; room++)
-			pages_are_the_dump(fdb, &cases[i].filter, room);
+			pages_have_all(fdb, &cases[i].filter, room);
 		assert_int_equal(fdb_page(fdb, &cases[i].filter, 0, NULL, 0), 0);
 		assert_int_equal(fdb_flush(fdb, &cases[i].filter), cases[i].want);
 		assert_int_equal(fdb_stations(fdb) + fdb_count(fdb, FDB_BLOCKED).fixed,
@@ -678,17 +689,16 @@ static uint8_t model_lookup(const struct model *model, uint32_t i)
 	return model->station[i].there ? model->station[i].port : FDB_UNKNOWN;
 }
 
-static void model_check_dump(struct model *model)
+static void model_check_entries(struct model *model)
 {
-	struct fdb_entry *entries = NULL;
-	uint32_t count = 0, there = 0;
+	uint32_t count, there = 0;
+	struct fdb_entry *entries = entries_of(model->fdb, &all, &count);
 
-	assert_int_equal(fdb_dump(model->fdb, &all, &entries, &count), 0);
 	for (uint32_t i = 0; i < MODEL_STATIONS; i++) {
 		struct fdb_entry want = { .key = model_key(i) }, *found;
 
 		there += model->station[i].there;
-		found = count ? bsearch(&want, entries, count, sizeof(want), entry_order) : NULL;
+		found = bsearch(&want, entries, count, sizeof(want), entry_order);
 		assert_int_equal(!!found, model->station[i].there);
 		if (!found)
 			continue;
@@ -699,7 +709,7 @@ static void model_check_dump(struct model *model)
 	}
 	assert_int_equal(count, there);
 	free(entries);
-	pages_are_the_dump(model->fdb, &all, 1 + random_below(&model->random, 300));
+	pages_have_all(model->fdb, &all, 1 + random_below(&model->random, 300));
 	audit(model->fdb);
 }
 
@@ -727,8 +737,8 @@ static void model_rare(struct model *model)
 		fdb_set_ageing(model->fdb, model->ageing);
 		break;
 	case 3:
-		model_check_dump(model);
-		pages_are_the_dump(model->fdb, &filter, 1 + random_below(random, 100));
+		model_check_entries(model);
+		pages_have_all(model->fdb, &filter, 1 + random_below(random, 100));
 		break;
 	default:
 		for (port = 0; port < 4; port++)
@@ -785,16 +795,16 @@ static void the_table_does_what_plain_arrays_do(void **state)
 	memset(model.limit, 0xff, sizeof(model.limit));
 	for (int i = 0; i < MODEL_OPERATIONS; i++)
 		model_step(&model);
-	model_check_dump(&model);
+	model_check_entries(&model);
 	print_message("%u operations, %u relocations, seed %llu\n", MODEL_OPERATIONS,
 		      model.fdb->relocations, (unsigned long long)seed);
 	fdb_free(model.fdb);
 }
 
 /*
- * Several threads at once: two learn and look up, the main one ages, dumps, adds and removes. Each of the
+ * Several threads at once: two learn and look up, the main one ages, lists, adds and removes. Each of the
  * stations below TORTURE_STILL sends all the time and never moves: it may not be missing from any lookup
- * once it is known, nor from any dump, while all the others come, move and go around it and entries are
+ * once it is known, nor from any listing, while all the others come, move and go around it and entries are
  * relocated. A word that is half of one and half of another would be an entry that nobody has made.
  */
 #define TORTURE_STILL	 300
@@ -878,28 +888,18 @@ static uint32_t torture_look(const struct fdb_entry *entries, uint32_t count, ui
 	return still;
 }
 
-static void torture_dump(struct fdb *fdb)
-{
-	struct fdb_entry *entries = NULL;
-	uint32_t count = 0;
-
-	assert_int_equal(fdb_dump(fdb, &all, &entries, &count), 0);
-	assert_int_equal(torture_look(entries, count, 0), TORTURE_STILL);
-	free(entries);
-}
-
 /* Page by page, while entries come, go and are relocated between two of them. */
-static void torture_pages(struct fdb *fdb)
+static void torture_pages(struct fdb *fdb, uint32_t room)
 {
-	struct fdb_entry page[64];
+	struct fdb_entry page[TORTURE_STATIONS + 1];
 	uint32_t count, still = 0;
 	uint64_t after = 0;
 
 	do {
-		count = fdb_page(fdb, &all, after, page, ARRAY_SIZE(page));
+		count = fdb_page(fdb, &all, after, page, room);
 		still += torture_look(page, count, after);
 		after = count ? page[count - 1].key : 0;
-	} while (count == ARRAY_SIZE(page));
+	} while (count == room);
 	assert_int_equal(still, TORTURE_STILL);
 }
 
@@ -907,7 +907,7 @@ static void torture_pages(struct fdb *fdb)
 static unsigned torture_main(struct fdb *fdb, uint64_t *random)
 {
 	uint64_t end = clock_now_ns() + TORTURE_NS, tick = 0;
-	unsigned dumps = 0;
+	unsigned listings = 0;
 
 	while (clock_now_ns() < end) {
 		uint32_t i = TORTURE_STILL + random_below(random, TORTURE_STATIONS - TORTURE_STILL);
@@ -919,16 +919,16 @@ static unsigned torture_main(struct fdb *fdb, uint64_t *random)
 		else if (tick % 4 == 0)
 			fdb_remove(fdb, model_key(i));
 		if (tick % 64 == 0) {
-			torture_dump(fdb);
-			torture_pages(fdb);
-			dumps++;
+			torture_pages(fdb, TORTURE_STATIONS + 1);
+			torture_pages(fdb, 64);
+			listings++;
 		}
 		/* Stations from TORTURE_STILL on leave, those below it must not. */
 		for (uint32_t j = 0; tick % 128 == 0 && j < 100; j++)
 			fdb_remove(fdb, model_key(TORTURE_STILL +
 						  (i + j) % (TORTURE_STATIONS - TORTURE_STILL)));
 	}
-	return dumps;
+	return listings;
 }
 
 static void nobody_sees_what_is_not_while_all_happens_at_once(void **state)
@@ -939,7 +939,7 @@ static void nobody_sees_what_is_not_while_all_happens_at_once(void **state)
 	struct torture torture[2];
 	pthread_t thread[2];
 	uint32_t end = 0;
-	unsigned dumps;
+	unsigned listings;
 
 	(void)state;
 	for (uint32_t i = 0; i < TORTURE_STILL; i++)
@@ -949,7 +949,7 @@ static void nobody_sees_what_is_not_while_all_happens_at_once(void **state)
 			(struct torture){ .fdb = fdb, .number = i, .seed = seed + i, .end = &end };
 		assert_int_equal(pthread_create(&thread[i], NULL, torture_run, &torture[i]), 0);
 	}
-	dumps = torture_main(fdb, &random);
+	listings = torture_main(fdb, &random);
 	store_relaxed(&end, 1);
 	for (unsigned i = 0; i < 2; i++) {
 		pthread_join(thread[i], NULL);
@@ -957,14 +957,14 @@ static void nobody_sees_what_is_not_while_all_happens_at_once(void **state)
 		for (unsigned j = 0; j < FDB_RESULTS; j++)
 			learned[j] += torture[i].learned[j];
 	}
-	print_message("%llu lookups, %u dumps, %u relocations;", (unsigned long long)lookups, dumps,
-		      fdb->relocations);
+	print_message("%llu lookups, %u listings, %u relocations;", (unsigned long long)lookups,
+		      listings, fdb->relocations);
 	for (unsigned j = 0; j < FDB_RESULTS; j++)
 		print_message(" %llu %s", (unsigned long long)learned[j], fdb_learned_name(j));
 	print_message("\n");
 	for (unsigned i = 0; i < ARRAY_SIZE(results); i++)
 		assert_true(learned[results[i]] > 0);
-	assert_true(dumps > 0);
+	assert_true(listings > 0);
 	audit(fdb);
 	fdb_free(fdb);
 }
@@ -1042,7 +1042,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(whatever_the_addresses_no_bucket_is_fuller_than_by_chance),
 		cmocka_unit_test(at_its_highest_load_every_station_finds_a_place),
 		cmocka_unit_test(a_burst_does_what_one_by_one_does),
-		cmocka_unit_test(filters_choose_what_is_flushed_and_dumped),
+		cmocka_unit_test(filters_choose_what_is_flushed_and_listed),
 		cmocka_unit_test(who_does_not_get_a_lock_does_not_wait),
 		cmocka_unit_test(the_table_does_what_plain_arrays_do),
 		cmocka_unit_test(a_station_is_found_while_it_goes_to_its_other_bucket),
