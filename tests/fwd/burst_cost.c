@@ -4,18 +4,24 @@
  * under valgrind --tool=callgrind with --toggle-collect= each measured_pass_ function that shall
  * count, and the fake system calls toggled off again. Prints how many frames the passes moved.
  *
- *	burst_cost rxdrop|l2fwd|patch|hand-over FRAMES BATCH
+ *	burst_cost rxdrop|txpush|l2fwd|patch|bridge|hand-over FRAMES BATCH
+ *	burst_cost compiler
  *
- * hand-over is a patch where the worker that receives (sender) has no TX queue and gives its frames
- * to one that has (receiver).
+ * bridge has two ports and two stations, which it knows; frames go one way. hand-over is a patch where
+ * the worker that receives (sender) has no TX queue and gives its frames to one that has (receiver).
+ * The second form prints by what, and for what, this was compiled: the counts depend on it.
  */
+#include "../../src/fwd/mode_bridge.c"
 #include "../../src/fwd/mode_l2fwd.c"
 #include "../../src/fwd/mode_patch.c"
 #include "../../src/fwd/mode_rxdrop.c"
+#include "../../src/fwd/mode_txpush.c"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/utsname.h>
 
 #include "fwd/fake_kernel.h"
 
@@ -23,16 +29,33 @@
 
 #define PORTS_MAX 2
 
+#define FRAME_BYTES 60
+
+#if defined(__clang__)
+#define COMPILER "clang " EXPANDED(__clang_major__)
+#else
+#define COMPILER "gcc " EXPANDED(__GNUC__)
+#endif
+#define EXPANDED(macro) TEXT(macro)
+#define TEXT(token)	#token
+
 /* Not inlined, so that callgrind finds them by name. */
 uint32_t measured_pass_rxdrop(struct worker *worker);
+uint32_t measured_pass_txpush(struct worker *worker);
 uint32_t measured_pass_l2fwd(struct worker *worker);
 uint32_t measured_pass_patch(struct worker *worker);
+uint32_t measured_pass_bridge(struct worker *worker);
 uint32_t measured_pass_sender(struct worker *worker);
 uint32_t measured_pass_receiver(struct worker *worker);
 
 __attribute__((noinline)) uint32_t measured_pass_rxdrop(struct worker *worker)
 {
 	return worker_pass(worker, rxdrop_burst, true);
+}
+
+__attribute__((noinline)) uint32_t measured_pass_txpush(struct worker *worker)
+{
+	return worker_pass(worker, txpush_burst, true);
 }
 
 __attribute__((noinline)) uint32_t measured_pass_l2fwd(struct worker *worker)
@@ -43,6 +66,11 @@ __attribute__((noinline)) uint32_t measured_pass_l2fwd(struct worker *worker)
 __attribute__((noinline)) uint32_t measured_pass_patch(struct worker *worker)
 {
 	return worker_pass(worker, patch_burst, true);
+}
+
+__attribute__((noinline)) uint32_t measured_pass_bridge(struct worker *worker)
+{
+	return worker_pass(worker, bridge_burst, true);
 }
 
 __attribute__((noinline)) uint32_t measured_pass_sender(struct worker *worker)
@@ -62,23 +90,59 @@ static const struct way {
 	pass_fn *pass;
 	unsigned ports;
 	pass_fn *receive; /* by another worker, to which the last port hands over; or NULL */
+	bool bridge;
+	bool generates; /* or else receives */
+	bool sends;
 } ways[] = {
-	{ "rxdrop", measured_pass_rxdrop, 1, NULL },
-	{ "l2fwd", measured_pass_l2fwd, 1, NULL },
-	{ "patch", measured_pass_patch, 2, NULL },
-	{ "hand-over", measured_pass_sender, 2, measured_pass_receiver },
+	{ "rxdrop", measured_pass_rxdrop, 1 },
+	{ "txpush", measured_pass_txpush, 1, .generates = true, .sends = true },
+	{ "l2fwd", measured_pass_l2fwd, 1, .sends = true },
+	{ "patch", measured_pass_patch, 2, .sends = true },
+	{ "bridge", measured_pass_bridge, 2, .bridge = true, .sends = true },
+	{ "hand-over", measured_pass_sender, 2, measured_pass_receiver, .sends = true },
 };
 
 /* A worker with its memory, and its ports on the fake kernel. */
 struct bench {
 	struct umem umem;
 	struct worker *worker;
+	struct bridge *bridge;
 	struct fake_socket *socket[PORTS_MAX]; /* NULL: a port without a queue */
 };
 
-static int bench_open(struct bench *bench, unsigned ports, unsigned sockets, unsigned batch)
+static int job_new(struct tx_job **job, unsigned ports, uint32_t frames)
 {
-	struct umem_opts umem_opts = { .frames = 5 * RING * ports,
+	const unsigned size = FRAME_BYTES + ETHER_FCS_LEN;
+	const struct conf_forward conf = {
+		.frame_size = 2048,
+		.tx = { .size_min = size, .size_max = size, .clock = CLOCK_MONOTONIC },
+	};
+	int err = tx_job_new(job, &conf, ports, frames);
+
+	for (unsigned i = 0; !err && i < ports; i++)
+		err = tx_job_build(*job, i);
+	return err;
+}
+
+static int make_bridge(struct bench *bench, unsigned ports)
+{
+	struct bridge_opts opts = { .ports = ports, .workers = 1, .stations_max = 1024 };
+	int err;
+
+	for (unsigned i = 0; i < ports; i++)
+		opts.port[i].learn_limit = UINT32_MAX;
+	err = bridge_new(&bench->bridge, &opts);
+	if (err)
+		return err;
+	bench->worker->bridge = bench->bridge;
+	bench->worker->fdb_view = fdb_view(bench->bridge->fdb, 0);
+	return 0;
+}
+
+/* The first `sockets` ports have a queue. */
+static int bench_open(struct bench *bench, const struct way *way, unsigned sockets, unsigned batch)
+{
+	struct umem_opts umem_opts = { .frames = 5 * RING * way->ports,
 				       .frame_size = 2048,
 				       .ring_size = RING,
 				       .fill_size = 2 * RING };
@@ -86,12 +150,13 @@ static int bench_open(struct bench *bench, unsigned ports, unsigned sockets, uns
 	int err;
 
 	err = umem_open(&bench->umem, &umem_opts);
-	if (err)
-		return err;
-	err = worker_new(&bench->worker, &opts, &bench->umem);
-	if (err)
-		return err;
-	for (unsigned i = 0; i < ports; i++) {
+	if (!err && way->generates)
+		err = job_new(&opts.tx_job, way->ports, umem_opts.frames);
+	if (!err)
+		err = worker_new(&bench->worker, &opts, &bench->umem);
+	if (!err && way->bridge)
+		err = make_bridge(bench, way->ports);
+	for (unsigned i = 0; !err && i < way->ports; i++) {
 		bool bound = i < sockets;
 
 		if (bound)
@@ -99,7 +164,9 @@ static int bench_open(struct bench *bench, unsigned ports, unsigned sockets, uns
 		worker_plug(bench->worker, bench->worker->queues,
 			    bound ? &bench->socket[i]->xsk : NULL, bound);
 	}
-	return 0;
+	if (!err)
+		bench->worker->receives = !way->generates; /* as worker_start() has it */
+	return err;
 }
 
 static void bench_close(struct bench *bench)
@@ -109,7 +176,27 @@ static void bench_close(struct bench *bench)
 			fake_close(bench->socket[i]);
 	}
 	worker_free(bench->worker);
+	bridge_free(bench->bridge);
 	umem_close(&bench->umem);
+}
+
+/* From station 2 to station 1, or back. */
+static bool receive(struct fake_socket *socket, bool back)
+{
+	uint8_t bytes[FRAME_BYTES] = {
+		2, 0, 0, 0, 0, back ? 2 : 1, 2, 0, 0, 0, 0, back ? 1 : 2, 8
+	};
+
+	return fake_receive(socket, bytes, sizeof(bytes));
+}
+
+/* A bridge hears of station 1. Not counted. */
+static __attribute__((noinline)) int introduce(struct bench *bench)
+{
+	if (!receive(bench->socket[1], true))
+		return -ENOBUFS;
+	worker_pass(bench->worker, bridge_burst, true);
+	return 0;
 }
 
 /* Returns how many frames were moved, 0 if not all that should. */
@@ -117,19 +204,20 @@ static unsigned measure(const struct way *way, unsigned frames, unsigned batch)
 {
 	struct bench first = { 0 }, second = { 0 };
 	const struct fake_socket *last;
-	uint8_t bytes[60] = { 0 };
 	unsigned done = 0;
 	int err;
 
-	err = bench_open(&first, way->ports, way->ports - (way->receive ? 1 : 0), batch);
+	err = bench_open(&first, way, way->ports - (way->receive ? 1 : 0), batch);
 	if (!err && way->receive) {
-		err = bench_open(&second, way->ports, way->ports, batch);
+		err = bench_open(&second, way, way->ports, batch);
 		if (!err)
 			err = worker_connect(first.worker, way->ports - 1, second.worker, RING);
 	}
+	if (!err && way->bridge)
+		err = introduce(&first);
 	while (!err && done < frames) {
 		for (unsigned i = 0; i < batch; i++, done++) {
-			if (!fake_receive(first.socket[0], bytes, sizeof(bytes)))
+			if (!way->generates && !receive(first.socket[0], false))
 				err = -ENOBUFS;
 		}
 		way->pass(first.worker);
@@ -137,7 +225,7 @@ static unsigned measure(const struct way *way, unsigned frames, unsigned batch)
 			way->receive(second.worker);
 	}
 	last = (way->receive ? &second : &first)->socket[way->ports - 1];
-	if (!err && way->pass != measured_pass_rxdrop && last->sent != done)
+	if (!err && way->sends && last->sent != done)
 		err = -EIO;
 	bench_close(&first);
 	bench_close(&second);
@@ -149,6 +237,11 @@ int main(int argc, char **argv)
 	unsigned frames = argc == 4 ? (unsigned)atoi(argv[2]) : 0; /* NOLINT(cert-err34-c) */
 	unsigned batch = argc == 4 ? (unsigned)atoi(argv[3]) : 0;  /* NOLINT(cert-err34-c) */
 
+	if (argc == 2 && !strcmp(argv[1], "compiler")) {
+		struct utsname host;
+
+		return uname(&host) || printf(COMPILER " %s\n", host.machine) < 0;
+	}
 	for (unsigned i = 0; frames && batch && i < sizeof(ways) / sizeof(ways[0]); i++) {
 		if (!strcmp(argv[1], ways[i].name)) {
 			unsigned moved = measure(&ways[i], frames, batch);
@@ -157,6 +250,7 @@ int main(int argc, char **argv)
 			return moved ? EXIT_SUCCESS : EXIT_FAILURE;
 		}
 	}
-	fputs("usage: burst_cost rxdrop|l2fwd|patch|hand-over FRAMES BATCH\n", stderr);
+	fputs("usage: burst_cost rxdrop|txpush|l2fwd|patch|bridge|hand-over FRAMES BATCH, or burst_cost compiler\n",
+	      stderr);
 	return 2;
 }
