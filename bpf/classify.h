@@ -135,6 +135,7 @@ static __always_inline void classify_ipv6(void *ctx, struct classify_frame *fram
 		return;
 	proto = header[6];
 	frame->headed = frame->whole = true;
+#pragma unroll
 	for (int i = 0; i < CLASSIFY_EXTENSIONS; i++) {
 		__u8 next[4];
 
@@ -164,17 +165,51 @@ static __always_inline void classify_network(void *ctx, struct classify_frame *f
 		classify_ipv6(ctx, frame);
 }
 
+/* --- keys --- */
+
+/*
+ * They are made of words of 8 bytes, each stored as a whole. Before Linux 6.8 (ab125ed3ec1c) the verifier takes
+ * a number in the first part of a word on the stack for a spilled register, and a store into another part for an
+ * attack on it, unless the loader has CAP_PERFMON, which ours has not: "attempt to corrupt spilled pointer".
+ */
+union classify_key {
+	struct millrace_rule_key rule;
+	struct millrace_own_key own;
+	__u64 word[3];
+};
+
+union classify_mac_key {
+	struct millrace_mac_key mac;
+	__u64 word[2];
+};
+
+/* What has, in memory, the first and then the second of two halves. */
+#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+#define CLASSIFY_JOIN(first, second, bits) ((first) | (second) << (bits))
+#else
+#define CLASSIFY_JOIN(first, second, bits) ((first) << (bits) | (second))
+#endif
+
+static __always_inline __u32 classify_half(__u16 first, __u16 second)
+{
+	return CLASSIFY_JOIN((__u32)first, (__u32)second, 16);
+}
+
+static __always_inline __u64 classify_word(__u32 first, __u32 second)
+{
+	return CLASSIFY_JOIN((__u64)first, (__u64)second, 32);
+}
+
 /* --- rules --- */
 
-/* True if a rule of that kind has this value, and *rule is then its. */
-static __always_inline bool classify_find(__u32 kind, const void *value, __u32 len,
+/* True if a rule of that kind has the value whose two words are in the key, and *rule is then its. */
+static __always_inline bool classify_find(__u32 kind, union classify_key *key,
 					  struct millrace_rule *rule)
 {
-	struct millrace_rule_key key = { .kind = kind };
 	struct millrace_rule *found;
 
-	__builtin_memcpy(key.value, value, len);
-	found = bpf_map_lookup_elem(&millrace_rules, &key);
+	key->word[2] = classify_word(kind, 0);
+	found = bpf_map_lookup_elem(&millrace_rules, key);
 	if (found)
 		*rule = *found;
 	return found;
@@ -183,34 +218,40 @@ static __always_inline bool classify_find(__u32 kind, const void *value, __u32 l
 static __always_inline bool classify_find_number(__u32 kind, __u32 number,
 						 struct millrace_rule *rule)
 {
-	__be16 value = bpf_htons((__u16)number);
+	union classify_key key;
 
-	return classify_find(kind, &value, sizeof(value), rule);
+	key.word[0] = classify_word(classify_half(bpf_htons((__u16)number), 0), 0);
+	key.word[1] = 0;
+	return classify_find(kind, &key, rule);
 }
 
-static __always_inline bool classify_find_mac(const __u8 *mac, struct millrace_rule *rule)
+/* Its first four bytes and its last two. */
+static __always_inline bool classify_find_mac(__u32 first, __u16 last, struct millrace_rule *rule)
 {
-	struct millrace_mac_key key;
+	union classify_mac_key key;
 	struct millrace_rule *found;
 
-	/* Not an initializer: a constant would be a map more, and one that is written to be loaded. */
-	__builtin_memset(&key, 0, sizeof(key));
-	key.bits = 8 * ETH_ALEN;
-	__builtin_memcpy(key.mac, mac, ETH_ALEN);
+	key.word[0] = classify_word(8 * ETH_ALEN, first);
+	key.word[1] = classify_word(classify_half(last, 0), 0);
 	found = bpf_map_lookup_elem(&millrace_macs, &key);
 	if (found)
 		*rule = *found;
 	return found;
 }
 
-/* The address at that offset of the frame, as in the keys. False: the frame ends before. */
-static __always_inline bool classify_address(void *ctx, __u32 offset, bool ipv4, __u8 *address)
+/* The address at that offset of the frame, into the key. False: the frame ends before. */
+static __always_inline bool classify_address(void *ctx, __u32 offset, bool ipv4,
+					     union classify_key *key)
 {
+	__u32 address;
+
 	if (!ipv4)
-		return !CLASSIFY_LOAD(ctx, offset, address, 16);
-	__builtin_memset(address, 0, 10);
-	address[10] = address[11] = 0xff;
-	return !CLASSIFY_LOAD(ctx, offset, address + 12, 4);
+		return !CLASSIFY_LOAD(ctx, offset, key, 16);
+	if (CLASSIFY_LOAD(ctx, offset, &address, sizeof(address)))
+		return false;
+	key->word[0] = 0;
+	key->word[1] = classify_word(bpf_htonl(0xffff), address);
+	return true;
 }
 
 static __always_inline bool classify_find_host(void *ctx, const struct classify_frame *frame,
@@ -218,7 +259,7 @@ static __always_inline bool classify_find_host(void *ctx, const struct classify_
 {
 	bool ipv4 = frame->type != ETH_P_IPV6;
 	__u32 from = frame->network, to = frame->network;
-	__u8 address[16];
+	union classify_key key;
 
 	if (frame->type == ETH_P_IP) {
 		from += 12;
@@ -232,11 +273,10 @@ static __always_inline bool classify_find_host(void *ctx, const struct classify_
 	} else {
 		return false;
 	}
-	if (classify_address(ctx, to, ipv4, address) &&
-	    classify_find(MILLRACE_KIND_HOST, address, sizeof(address), rule))
+	if (classify_address(ctx, to, ipv4, &key) && classify_find(MILLRACE_KIND_HOST, &key, rule))
 		return true;
-	return classify_address(ctx, from, ipv4, address) &&
-	       classify_find(MILLRACE_KIND_HOST, address, sizeof(address), rule);
+	return classify_address(ctx, from, ipv4, &key) &&
+	       classify_find(MILLRACE_KIND_HOST, &key, rule);
 }
 
 /* The destination port in host order, or 0: there is none. */
@@ -261,8 +301,6 @@ static __always_inline __u32 classify_port(void *ctx, const struct classify_fram
 static __always_inline bool classify_by_rules(void *ctx, const struct classify_frame *frame,
 					      __u32 on, struct millrace_rule *rule)
 {
-	__u8 proto = (__u8)frame->proto;
-
 	if (CLASSIFY_ON(on, VLAN) && frame->tags > 0 &&
 	    classify_find_number(MILLRACE_KIND_VLAN, frame->vlan[0], rule))
 		return true;
@@ -276,8 +314,9 @@ static __always_inline bool classify_by_rules(void *ctx, const struct classify_f
 		return true;
 	if (frame->proto == CLASSIFY_NO_PROTO)
 		return false;
+	/* One byte: the first of the two of a number. */
 	if (CLASSIFY_ON(on, PROTO) &&
-	    classify_find(MILLRACE_KIND_PROTO, &proto, sizeof(proto), rule))
+	    classify_find_number(MILLRACE_KIND_PROTO, frame->proto << 8, rule))
 		return true;
 	if (frame->proto == IPPROTO_TCP && CLASSIFY_ON(on, TCP_PORT))
 		return classify_find_number(MILLRACE_KIND_TCP_PORT, classify_port(ctx, frame),
@@ -298,9 +337,10 @@ static __always_inline struct millrace_rule classify_as(__u32 verdict, __u32 hit
 static __always_inline bool classify_is_own(void *ctx, const struct classify_frame *frame,
 					    __u32 offset, bool ipv4)
 {
-	struct millrace_own_key key = { .vlan = { frame->vlan[0], frame->vlan[1] } };
+	union classify_key key;
 
-	return classify_address(ctx, offset, ipv4, key.address) &&
+	key.word[2] = classify_word(classify_half(frame->vlan[0], frame->vlan[1]), 0);
+	return classify_address(ctx, offset, ipv4, &key) &&
 	       bpf_map_lookup_elem(&millrace_own, &key);
 }
 
@@ -371,14 +411,18 @@ classify_all(void *ctx, const struct millrace_policy *policy, __u32 taken)
 	struct classify_ethernet ethernet;
 	struct millrace_rule rule;
 	__u32 on = policy->on;
-	__u64 mac = 0;
+	__u32 first;
+	__u16 last;
+	__u64 mac;
 	bool group;
 
 	if (CLASSIFY_LOAD(ctx, 0, &ethernet, sizeof(ethernet)))
 		return forward;
-	__builtin_memcpy(&mac, ethernet.destination, ETH_ALEN);
+	__builtin_memcpy(&first, ethernet.destination, sizeof(first));
+	__builtin_memcpy(&last, ethernet.destination + sizeof(first), sizeof(last));
+	mac = classify_word(first, classify_half(last, 0));
 	group = on & MILLRACE_ON_DEFAULT && ethernet.destination[0] & 1;
-	if (CLASSIFY_ON(on, MAC) && classify_find_mac(ethernet.destination, &rule))
+	if (CLASSIFY_ON(on, MAC) && classify_find_mac(first, last, &rule))
 		return rule;
 	if (group || on & CLASSIFY_KINDS & ~MILLRACE_ON_KIND(MILLRACE_KIND_MAC)) {
 		frame.type = bpf_ntohs(ethernet.type);

@@ -59,8 +59,8 @@ struct millrace_own_key {
 /* Key of millrace_rules. The value is in network order, at the front, then zeros: 2 bytes of VLAN, Ethertype
  * or port, 1 of protocol, 16 of an address as in millrace_own_key. */
 struct millrace_rule_key {
-	__u32 kind; /* enum millrace_kind */
 	__u8 value[16];
+	__u32 kind; /* enum millrace_kind */
 };
 
 /* Key of millrace_macs, a longest prefix trie: of two rules that fit the one with more bits counts. */

@@ -37,11 +37,46 @@ _Static_assert(PROG_NAME_SIZE == BPF_OBJ_NAME_LEN && PROG_TAG_BYTES == BPF_TAG_S
  * failed because of it. Where it goes on without is not what anything failed of. */
 static char libbpf_reason[256];
 
+/* What the verifier says last of the program it refused; "": it refused none. */
+static char verifier_reason[160];
+
+/* The log ends with the complaint, and a line of what was looked at for it. */
+static void note_verifier_log(char *log)
+{
+	char *rest, *line;
+
+	for (line = strtok_r(log, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest)) {
+		if (!strncmp(line, "processed ", 10) || strstr(line, "-- END PROG LOAD LOG"))
+			return;
+		if (strstr(line, "-- BEGIN PROG LOAD LOG"))
+			continue;
+		snprintf(verifier_reason, sizeof(verifier_reason), "%s", line);
+	}
+}
+
+static bool is_verifier_log(const char *format, va_list args)
+{
+	va_list again;
+	char *text;
+	int len;
+
+	va_copy(again, args);
+	len = strstr(format, "PROG LOAD LOG") ? vasprintf(&text, format, again) : -1;
+	va_end(again);
+	if (len < 0)
+		return false;
+	note_verifier_log(text);
+	free(text);
+	return true;
+}
+
 static int libbpf_print(enum libbpf_print_level level, const char *format, va_list args)
 {
 	char line[sizeof(libbpf_reason)];
 	char *start = line;
 
+	if (is_verifier_log(format, args))
+		return 0;
 	vsnprintf(line, sizeof(line), format, args);
 	line[strcspn(line, "\n")] = '\0';
 	if (!strncmp(line, "libbpf: ", 8))
@@ -283,7 +318,12 @@ static int attach(struct prog *prog, int prog_fd, const struct prog_opts *opts)
 
 static void load_failed(const char *ifname, int err)
 {
-	if (err == -EPERM || err == -EACCES)
+	if (verifier_reason[0])
+		log_error(
+			"%s: the verifier of this kernel refuses our XDP program (%s): %s; please "
+			"report it with what `uname -r` says",
+			ifname, err_name(err), verifier_reason);
+	else if (err == -EPERM || err == -EACCES)
 		log_error("%s: not allowed to load the XDP program: " ERR_FORMAT
 			  "; " SANDBOX_ADVICE,
 			  ifname, ERR_ARGS(err));
@@ -416,7 +456,7 @@ int prog_open(struct prog *prog, const struct prog_opts *opts)
 
 	*prog = (struct prog){ 0 };
 	libbpf_set_print(libbpf_print);
-	libbpf_reason[0] = '\0';
+	libbpf_reason[0] = verifier_reason[0] = '\0';
 	skeleton = millrace_bpf__open();
 	if (!skeleton) {
 		err = -errno;
