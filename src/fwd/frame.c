@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/wire.h"
 
 #define ADDRESS_FROM 0xc0000201U /* 192.0.2.1 */
 #define ADDRESS_TO   0xc0000202U
@@ -44,27 +45,10 @@ uint16_t frame_checksum(const uint8_t *bytes, uint32_t len, uint32_t sum)
 	return (uint16_t)~fold(fold(sum) + sum_words(bytes, len));
 }
 
-static uint32_t get_16(const uint8_t *bytes)
-{
-	return (uint32_t)bytes[0] << 8 | bytes[1];
-}
-
-static void put_16(uint8_t *bytes, uint32_t value)
-{
-	bytes[0] = (uint8_t)(value >> 8);
-	bytes[1] = (uint8_t)value;
-}
-
-static void put_32(uint8_t *bytes, uint32_t value)
-{
-	put_16(bytes, value >> 16);
-	put_16(bytes + 2, value);
-}
-
 /* RFC 768: a UDP checksum field of 0 means that there is none. */
 static void put_udp_checksum(uint8_t *udp, uint16_t checksum)
 {
-	put_16(udp + UDP_CHECKSUM_AT, checksum ? checksum : 0xffff);
+	wire_put_16(udp + UDP_CHECKSUM_AT, checksum ? checksum : 0xffff);
 }
 
 /* Where the IPv4 header begins. */
@@ -85,11 +69,11 @@ static void put_ethernet(uint8_t *bytes, const struct frame_opts *opts)
 	memcpy(bytes + MAC_LEN, opts->src, MAC_LEN);
 	bytes += (size_t)2 * MAC_LEN;
 	if (opts->vlan) {
-		put_16(bytes, ETH_P_8021Q);
-		put_16(bytes + 2, opts->vlan_tci);
+		wire_put_16(bytes, ETH_P_8021Q);
+		wire_put_16(bytes + 2, opts->vlan_tci);
 		bytes += ETHER_VLAN_LEN;
 	}
-	put_16(bytes, ETH_P_IP);
+	wire_put_16(bytes, ETH_P_IP);
 }
 
 static void put_ip(uint8_t *bytes, uint32_t len)
@@ -105,7 +89,7 @@ static void put_ip(uint8_t *bytes, uint32_t len)
 	};
 
 	memcpy(bytes, &ip, sizeof(ip));
-	put_16(bytes + offsetof(struct iphdr, check), frame_checksum(bytes, sizeof(ip), 0));
+	wire_put_16(bytes + offsetof(struct iphdr, check), frame_checksum(bytes, sizeof(ip), 0));
 }
 
 void frame_build(uint8_t *bytes, uint32_t len, const struct frame_opts *opts)
@@ -123,10 +107,10 @@ void frame_build(uint8_t *bytes, uint32_t len, const struct frame_opts *opts)
 	for (uint32_t i = 0; i < len - frame_headers_len(opts); i++)
 		payload[i] = (uint8_t)(opts->pattern >> (8 * (3 - i % 4)));
 	if (opts->timestamp)
-		put_32(payload - FRAME_TIMESTAMP_LEN, PKTGEN_MAGIC);
-	put_16(udp, UDP_PORT);
-	put_16(udp + 2, UDP_PORT);
-	put_16(udp + 4, udp_len);
+		wire_put_32(payload - FRAME_TIMESTAMP_LEN, PKTGEN_MAGIC);
+	wire_put_16(udp, UDP_PORT);
+	wire_put_16(udp + 2, UDP_PORT);
+	wire_put_16(udp + 4, udp_len);
 	pseudo_sum = sum_words(ip + offsetof(struct iphdr, saddr), 8) + IPPROTO_UDP + udp_len;
 	put_udp_checksum(udp, frame_checksum(udp, udp_len, pseudo_sum));
 }
@@ -136,11 +120,11 @@ void frame_stamp(uint8_t *headers, const struct frame_opts *opts, uint32_t seque
 {
 	uint8_t *udp = headers + ip_offset(opts) + sizeof(struct iphdr);
 	uint8_t *stamp = udp + sizeof(struct udphdr) + 4; /* behind the magic */
-	uint32_t sum = (uint16_t)~get_16(udp + UDP_CHECKSUM_AT);
+	uint32_t sum = (uint16_t)~wire_get_16(udp + UDP_CHECKSUM_AT);
 
-	put_32(stamp, sequence);
-	put_32(stamp + 4, (uint32_t)(time_ns / NSEC_PER_SEC));
-	put_32(stamp + 8, (uint32_t)(time_ns % NSEC_PER_SEC / 1000));
+	wire_put_32(stamp, sequence);
+	wire_put_32(stamp + 4, (uint32_t)(time_ns / NSEC_PER_SEC));
+	wire_put_32(stamp + 8, (uint32_t)(time_ns % NSEC_PER_SEC / 1000));
 	/* RFC 1624, equation 3; what stood there before was 0. */
 	put_udp_checksum(udp, frame_checksum(stamp, 12, sum));
 }
@@ -154,12 +138,12 @@ struct l4 {
 
 static bool find_ipv4(const uint8_t *bytes, uint32_t len, uint32_t at, struct l4 *l4)
 {
-	uint32_t header_len = (bytes[at] & 0xfU) * 4, total = get_16(bytes + at + 2);
+	uint32_t header_len = (bytes[at] & 0xfU) * 4, total = wire_get_16(bytes + at + 2);
 
 	(void)len;
 	if (bytes[at] >> 4 != 4 || header_len < sizeof(struct iphdr) || total < header_len)
 		return false;
-	if (get_16(bytes + at + 6) & (IP_MF | IP_OFFMASK))
+	if (wire_get_16(bytes + at + 6) & (IP_MF | IP_OFFMASK))
 		return false; /* a fragment: its checksum is over more than this */
 	*l4 = (struct l4){ at + header_len, total - header_len,
 			   at + (uint32_t)offsetof(struct iphdr, saddr), 8, bytes[at + 9] };
@@ -171,7 +155,7 @@ static bool find_ipv6(const uint8_t *bytes, uint32_t len, uint32_t at, struct l4
 {
 	if (at + 40 > len || bytes[at] >> 4 != 6)
 		return false;
-	*l4 = (struct l4){ at + 40, get_16(bytes + at + 4), at + 8, 32, bytes[at + 6] };
+	*l4 = (struct l4){ at + 40, wire_get_16(bytes + at + 4), at + 8, 32, bytes[at + 6] };
 	return true;
 }
 
@@ -181,11 +165,11 @@ static bool find_l4(const uint8_t *bytes, uint32_t len, struct l4 *l4)
 
 	if (len < ETHER_HEADER_LEN)
 		return false;
-	type = get_16(bytes + 2 * MAC_LEN);
+	type = wire_get_16(bytes + 2 * MAC_LEN);
 	for (int tags = 0; tags < 2 && (type == ETH_P_8021Q || type == ETH_P_8021AD); tags++) {
 		if (at + ETHER_VLAN_LEN > len)
 			return false;
-		type = get_16(bytes + at + 2);
+		type = wire_get_16(bytes + at + 2);
 		at += ETHER_VLAN_LEN;
 	}
 	if (at + sizeof(struct iphdr) > len)
@@ -211,7 +195,7 @@ enum frame_l4 frame_l4_checksum(const uint8_t *bytes, uint32_t len)
 	if (l4.len < field_at + 2 || l4.at + field_at + 2 > len)
 		return FRAME_L4_OTHER;
 	pseudo_sum = sum_words(bytes + l4.addr_at, l4.addr_len) + l4.protocol + l4.len;
-	if (get_16(bytes + l4.at + field_at) != fold(pseudo_sum))
+	if (wire_get_16(bytes + l4.at + field_at) != fold(pseudo_sum))
 		return FRAME_L4_WHOLE;
 	if (l4.at + l4.len <= len && !frame_checksum(bytes + l4.at, l4.len, pseudo_sum))
 		return FRAME_L4_WHOLE;

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* bridge: each frame to the port that its destination is behind; to all others where that is not known. */
 #include "fwd/bridge.h"
+
+#include "base/wire.h"
 #include "fwd/flood.h"
 #include "fwd/mode.h"
 #include "fwd/probe.h"
@@ -28,11 +30,6 @@ struct bridge_look {
 	uint8_t drop[FDB_BURST]; /* enum drop_reason; DROP_REASONS: go on */
 	struct vlan_frame vlan[FDB_BURST];
 };
-
-static always_inline uint16_t get_16(const uint8_t *bytes)
-{
-	return (uint16_t)(bytes[0] << 8 | bytes[1]);
-}
 
 /* 01:80:c2:00:00:00 to -0f. */
 static always_inline bool is_reserved(uint64_t mac)
@@ -75,12 +72,12 @@ static always_inline enum drop_reason read_tag(const uint8_t *bytes, uint32_t le
 					       struct vlan_frame *frame)
 {
 	*frame = (struct vlan_frame){ 0 };
-	if (likely(get_16(bytes + VLAN_TAG_AT) != VLAN_TPID))
+	if (likely(wire_get_16(bytes + VLAN_TAG_AT) != VLAN_TPID))
 		return DROP_REASONS;
 	if (unlikely(len < ETHER_HEADER_LEN + ETHER_VLAN_LEN))
 		return DROP_TAG_CUT;
 	frame->tagged = true;
-	frame->tci = get_16(bytes + ETHER_HEADER_LEN);
+	frame->tci = wire_get_16(bytes + ETHER_HEADER_LEN);
 	frame->vlan = frame->tci & VLAN_VID_MASK;
 	return unlikely(frame->vlan == VLAN_RESERVED) ? DROP_VLAN_RESERVED : DROP_REASONS;
 }

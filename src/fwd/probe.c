@@ -7,6 +7,7 @@
 #include <sys/random.h>
 #include <unistd.h>
 
+#include "base/wire.h"
 #include "fwd/worker_loop.h"
 
 #define PROBE_MAGIC   "millrace"
@@ -27,18 +28,6 @@ struct probe_body {
 
 _Static_assert(sizeof(struct probe_body) == 30, "no padding between its bytes");
 
-static uint8_t *put_16(uint8_t *bytes, unsigned value)
-{
-	bytes[0] = (uint8_t)(value >> 8);
-	bytes[1] = (uint8_t)value;
-	return bytes + 2;
-}
-
-static unsigned get_16(const uint8_t *bytes)
-{
-	return (unsigned)bytes[0] << 8 | bytes[1];
-}
-
 uint32_t probe_build(uint8_t *bytes, const struct probe_round *round, const uint8_t *mac,
 		     unsigned port, uint16_t vlan)
 {
@@ -50,12 +39,12 @@ uint32_t probe_build(uint8_t *bytes, const struct probe_round *round, const uint
 	memset(bytes, 0xff, MAC_LEN);
 	memcpy(bytes + MAC_LEN, mac, MAC_LEN);
 	if (vlan) {
-		at = put_16(at, TPID_C);
-		at = put_16(at, vlan);
+		at = wire_put_16(at, TPID_C);
+		at = wire_put_16(at, vlan);
 	}
-	at = put_16(at, PROBE_TYPE);
+	at = wire_put_16(at, PROBE_TYPE);
 	memcpy(body.magic, PROBE_MAGIC, sizeof(body.magic));
-	put_16(put_16(body.sequence, round->sequence >> 16), round->sequence);
+	wire_put_32(body.sequence, round->sequence);
 	memcpy(body.id, round->id, PROBE_ID_LEN);
 	memcpy(at, &body, sizeof(body));
 	return len;
@@ -68,17 +57,16 @@ bool probe_read(const uint8_t *bytes, uint32_t len, const uint8_t *id, struct pr
 
 	if (len < ETHER_HEADER_LEN)
 		return false;
-	if (get_16(bytes + at) == TPID_C || get_16(bytes + at) == TPID_S)
+	if (wire_get_16(bytes + at) == TPID_C || wire_get_16(bytes + at) == TPID_S)
 		at += ETHER_VLAN_LEN;
-	if (len < at + 2 + sizeof(body) || get_16(bytes + at) != PROBE_TYPE)
+	if (len < at + 2 + sizeof(body) || wire_get_16(bytes + at) != PROBE_TYPE)
 		return false;
 	memcpy(&body, bytes + at + 2, sizeof(body));
 	if (memcmp(body.magic, PROBE_MAGIC, sizeof(body.magic)) != 0 ||
 	    body.version != PROBE_VERSION || memcmp(body.id, id, PROBE_ID_LEN) != 0)
 		return false;
 	probe->port = body.port;
-	probe->sequence =
-		(uint32_t)get_16(body.sequence) << 16 | (uint32_t)get_16(body.sequence + 2);
+	probe->sequence = wire_get_32(body.sequence);
 	return true;
 }
 

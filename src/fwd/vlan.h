@@ -9,6 +9,7 @@
 #pragma once
 
 #include "base/layout.h"
+#include "base/wire.h"
 #include "conf/vlan_mode.h"
 #include "fwd/bridge.h"
 #include "fwd/flood.h"
@@ -81,12 +82,7 @@ static always_inline int vlan_growth(const struct vlan_frame *frame, bool tagged
 
 static always_inline void vlan_write_tag(uint8_t *bytes, const struct vlan_frame *frame)
 {
-	const uint16_t tci = vlan_tci(frame);
-
-	bytes[VLAN_TAG_AT] = VLAN_TPID >> 8;
-	bytes[VLAN_TAG_AT + 1] = VLAN_TPID & 0xff;
-	bytes[VLAN_TAG_AT + 2] = (uint8_t)(tci >> 8);
-	bytes[VLAN_TAG_AT + 3] = (uint8_t)tci;
+	wire_put_16(wire_put_16(bytes + VLAN_TAG_AT, VLAN_TPID), vlan_tci(frame));
 }
 
 /* Copies a frame of `len` bytes, its head, to where it has room, as it is to leave. Returns its length. */

@@ -137,26 +137,26 @@ static uint32_t offloaded(uint8_t *bytes, int ip, uint8_t protocol, int tags)
 
 	memset(bytes, 0x5a, 200);
 	for (int i = 0; i < tags; i++, at += 4)
-		put_16(bytes + at, i ? 0x8100 : 0x88a8);
-	put_16(bytes + at, ip == 4 ? 0x0800 : 0x86dd);
+		wire_put_16(bytes + at, i ? 0x8100 : 0x88a8);
+	wire_put_16(bytes + at, ip == 4 ? 0x0800 : 0x86dd);
 	at += 2;
 	if (ip == 4) {
 		bytes[at] = 0x45;
-		put_16(bytes + at + 2, 20 + l4_len);
-		put_16(bytes + at + 6, 0x4000);
+		wire_put_16(bytes + at + 2, 20 + l4_len);
+		wire_put_16(bytes + at + 6, 0x4000);
 		bytes[at + 9] = protocol;
 		addr = at + 12;
 		sum = folded_sum(bytes + addr, 8, protocol + l4_len);
 		at += 20;
 	} else {
 		bytes[at] = 0x60;
-		put_16(bytes + at + 4, l4_len);
+		wire_put_16(bytes + at + 4, l4_len);
 		bytes[at + 6] = protocol;
 		addr = at + 8;
 		sum = folded_sum(bytes + addr, 32, protocol + l4_len);
 		at += 40;
 	}
-	put_16(bytes + at + (protocol == 6 ? 16 : 6), sum);
+	wire_put_16(bytes + at + (protocol == 6 ? 16 : 6), sum);
 	return at;
 }
 
@@ -180,12 +180,12 @@ static void a_checksum_left_to_the_card_is_told_from_a_whole_one(void **state)
 		assert_int_equal(frame_l4_checksum(bytes, at + 30), FRAME_L4_PARTIAL);
 		assert_int_equal(frame_l4_checksum(bytes, field + 1), FRAME_L4_OTHER);
 		/* What a card would have put there. */
-		put_16(bytes + field, (uint16_t)~folded_sum(bytes + at, 60, 0));
+		wire_put_16(bytes + field, (uint16_t)~folded_sum(bytes + at, 60, 0));
 		assert_int_equal(frame_l4_checksum(bytes, at + 60), FRAME_L4_WHOLE);
 		/* A payload that brings the whole sum to the pseudo-header's. */
-		put_16(bytes + field, sum);
-		put_16(bytes + at + 58, 0);
-		put_16(bytes + at + 58, (uint16_t)~folded_sum(bytes + at, 60, sum));
+		wire_put_16(bytes + field, sum);
+		wire_put_16(bytes + at + 58, 0);
+		wire_put_16(bytes + at + 58, (uint16_t)~folded_sum(bytes + at, 60, sum));
 		assert_int_equal(frame_l4_checksum(bytes, at + 60), FRAME_L4_WHOLE);
 	}
 }
@@ -198,13 +198,13 @@ static void what_is_no_whole_tcp_or_udp_packet_is_not_judged(void **state)
 	(void)state;
 	for (uint32_t len = 0; len < at + 8; len++)
 		assert_int_equal(frame_l4_checksum(bytes, len), FRAME_L4_OTHER);
-	put_16(bytes + 20, 0x2000); /* more fragments */
+	wire_put_16(bytes + 20, 0x2000); /* more fragments */
 	assert_int_equal(frame_l4_checksum(bytes, at + 60), FRAME_L4_OTHER);
-	put_16(bytes + 20, 0x00b9); /* a later fragment */
+	wire_put_16(bytes + 20, 0x00b9); /* a later fragment */
 	assert_int_equal(frame_l4_checksum(bytes, at + 60), FRAME_L4_OTHER);
 	offloaded(bytes, 4, 1, 0); /* ICMP */
 	assert_int_equal(frame_l4_checksum(bytes, at + 60), FRAME_L4_OTHER);
-	put_16(bytes + 12, 0x0806); /* ARP */
+	wire_put_16(bytes + 12, 0x0806); /* ARP */
 	assert_int_equal(frame_l4_checksum(bytes, at + 60), FRAME_L4_OTHER);
 }
 
