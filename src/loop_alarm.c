@@ -165,27 +165,20 @@ static void cut(struct forwarder *forwarder, uint64_t now_ns)
 static void tell(struct forwarder *forwarder)
 {
 	const struct loop_alarm *alarm = &forwarder->loop_alarm;
-	const char *hint = forwarder->conf->loop_block_s ?
-				   "" :
-				   " (loop-block = 30s would block one of them meanwhile)";
+	bool one = alarm->port[0] == alarm->port[1];
+	char cause[64 + 2 * CONF_NAME_SIZE], moves[64] = "";
 
+	print_cause(forwarder, cause, sizeof(cause));
 	if (!alarm->probed)
-		log_warning(
-			"forward %s: loop-suspected: stations flap between ports %s and %s, %llu "
-			"moves within a second; look for a cable or a bridge that joins what is "
-			"behind them, and unplug it%s",
-			forwarder->conf->name, name_of(forwarder, 0), name_of(forwarder, 1),
-			(unsigned long long)alarm->count, hint);
-	else if (alarm->port[0] != alarm->port[1])
-		log_warning(
-			"forward %s: loop-suspected: a probe out of port %s or %s came back on "
-			"the other; look for a cable or a bridge that joins what is behind them, "
-			"and unplug it%s",
-			forwarder->conf->name, name_of(forwarder, 0), name_of(forwarder, 1), hint);
-	else
-		log_warning("forward %s: loop-suspected: a probe out of port %s came back on it; "
-			    "look for a cable that has both ends behind it, and unplug it",
-			    forwarder->conf->name, name_of(forwarder, 0));
+		snprintf(moves, sizeof(moves), ", %llu moves within a second",
+			 (unsigned long long)alarm->count);
+	log_warning("forward %s: loop-suspected: %s%s; look for a cable %s, and unplug it%s",
+		    forwarder->conf->name, cause, moves,
+		    one ? "that has both ends behind it" :
+			  "or a bridge that joins what is behind them",
+		    one || forwarder->conf->loop_block_s ?
+			    "" :
+			    " (loop-block = 30s would block one of them meanwhile)");
 }
 
 /* `before`: the ports that were suspected until now, and are not to stay so if these are others. */
