@@ -162,7 +162,7 @@ static void a_trunk_that_wants_tags_gets_its_first_vlan(void **state)
 
 static void one_that_came_back_is_told_of_once(void **state)
 {
-	unsigned out, in;
+	unsigned out = 0, in = 0;
 
 	(void)state;
 	loop_probe_send(&forwarder, START);

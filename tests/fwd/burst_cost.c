@@ -199,22 +199,29 @@ static __attribute__((noinline)) int introduce(struct bench *bench)
 	return 0;
 }
 
+/* Of two workers the second takes what is handed over. */
+static int open_both(struct bench *first, struct bench *second, const struct way *way,
+		     unsigned batch)
+{
+	int err = bench_open(first, way, way->ports - (way->receive ? 1 : 0), batch);
+
+	if (!err && way->receive)
+		err = bench_open(second, way, way->ports, batch);
+	if (!err && way->receive)
+		err = worker_connect(first->worker, way->ports - 1, second->worker, RING);
+	if (!err && way->bridge)
+		err = introduce(first);
+	return err;
+}
+
 /* Returns how many frames were moved, 0 if not all that should. */
 static unsigned measure(const struct way *way, unsigned frames, unsigned batch)
 {
 	struct bench first = { 0 }, second = { 0 };
 	const struct fake_socket *last;
 	unsigned done = 0;
-	int err;
+	int err = open_both(&first, &second, way, batch);
 
-	err = bench_open(&first, way, way->ports - (way->receive ? 1 : 0), batch);
-	if (!err && way->receive) {
-		err = bench_open(&second, way, way->ports, batch);
-		if (!err)
-			err = worker_connect(first.worker, way->ports - 1, second.worker, RING);
-	}
-	if (!err && way->bridge)
-		err = introduce(&first);
 	while (!err && done < frames) {
 		for (unsigned i = 0; i < batch; i++, done++) {
 			if (!way->generates && !receive(first.socket[0], false))

@@ -264,7 +264,7 @@ static void changes_go_with_their_device_and_come_back(void **state)
 
 	(void)state;
 	for (unsigned i = 0; i < CHANGES_AWAY + 3; i++) {
-		struct change *change;
+		struct change *change = NULL;
 
 		assert_int_equal(change_new(&helper, INT32_MAX, &change), 0);
 		assert_int_equal(change->vlan, 0);
