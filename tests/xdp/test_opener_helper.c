@@ -266,7 +266,8 @@ static void changes_go_with_their_device_and_come_back(void **state)
 	for (unsigned i = 0; i < CHANGES_AWAY + 3; i++) {
 		struct change *change = NULL;
 
-		assert_int_equal(change_new(&helper, INT32_MAX, &change), 0);
+		if (change_new(&helper, INT32_MAX, &change) || !change)
+			abort(); /* clang-tidy takes an assertion for one that may return */
 		assert_int_equal(change->vlan, 0);
 		*change = (struct change){ .ifindex = INT32_MAX, .vlan = i + 1, .ifname = "d0" };
 		change->mac[5] = (uint8_t)i;
