@@ -275,7 +275,7 @@ def test_a_loop_is_told_within_a_second_and_cut(star, millraced, file, tap, atta
     rig.station["b"].ip("link", "set", "b0", "netns", far.name)
     far.ip("address", "flush", "dev", "a0")
     far.run("sh", "-c", "echo 1 >/proc/sys/net/ipv6/conf/all/disable_ipv6; "
-            "ip link add loop type bridge stp_state 0; ip link set loop up; "
+            "ip link add loop type bridge stp_state 0 mcast_snooping 0; ip link set loop up; "
             "for one in a0 b0; do ip link set $one master loop; ip link set $one up; done")
     file.write(*ports(attach), forward("br", "bridge", "p0 p1 p2", loop_block="1s"))
     daemon = millraced(rig.dut, "--config", file.path, json_lines=True)
