@@ -106,27 +106,6 @@ static int take_out(const struct xdp_multiprog *dispatcher, struct xdp_program *
 	return err == -ENOENT ? 0 : err; /* by somebody else in the meantime */
 }
 
-bool dispatcher_leave(const char *ifname, int ifindex, uint32_t prog_id)
-{
-	struct xdp_multiprog *dispatcher;
-	struct xdp_program *one;
-	int err = 0;
-
-	if (netdev_gone(ifindex))
-		return false;
-	listen_to_library();
-	dispatcher = dispatcher_of(ifindex);
-	one = member_of(dispatcher, prog_id);
-	if (one)
-		err = take_out(dispatcher, one, ifindex);
-	xdp_multiprog__close(dispatcher);
-	if (err)
-		log_warning("%s: our XDP program cannot be taken out of the dispatcher: " ERR_FORMAT
-			    "%s%s; `xdp-loader unload %s -i %u` does that",
-			    ifname, ERR_ARGS(err), reason[0] ? ", " : "", reason, ifname, prog_id);
-	return true;
-}
-
 /* The folder of libxdp's pins, locked as the library does that. Returns its fd, or -errno. */
 static int lock_pins(void)
 {
@@ -194,6 +173,29 @@ void dispatcher_forget(int ifindex, uint32_t prog_id)
 		close(copy);
 	if (pins >= 0)
 		close(pins); /* the lock goes with it */
+}
+
+bool dispatcher_leave(const char *ifname, int ifindex, uint32_t prog_id)
+{
+	struct xdp_multiprog *dispatcher;
+	struct xdp_program *one;
+	int err = 0;
+
+	if (netdev_gone(ifindex))
+		return false;
+	listen_to_library();
+	dispatcher = dispatcher_of(ifindex);
+	one = member_of(dispatcher, prog_id);
+	if (one)
+		err = take_out(dispatcher, one, ifindex);
+	else /* its dispatcher was taken off, and what that had pinned is nobody's */
+		dispatcher_forget(ifindex, prog_id);
+	xdp_multiprog__close(dispatcher);
+	if (err)
+		log_warning("%s: our XDP program cannot be taken out of the dispatcher: " ERR_FORMAT
+			    "%s%s; `xdp-loader unload %s -i %u` does that",
+			    ifname, ERR_ARGS(err), reason[0] ? ", " : "", reason, ifname, prog_id);
+	return true;
 }
 
 /* --- of other millraceds --- */

@@ -34,12 +34,13 @@ int dispatcher_attach(struct bpf_object *object, const struct prog_opts *opts, b
 bool dispatcher_has(int ifindex, uint32_t prog_id);
 
 /*
- * Takes it out; those of others stay, and a dispatcher without any goes. Says so if that fails. Returns
+ * Takes it out; those of others stay, and a dispatcher without any goes. If it is in none any more, because
+ * somebody took the dispatcher off, forgets it as dispatcher_forget() does. Says so if that fails. Returns
  * false if the device is not there (any more) to be looked at.
  */
 bool dispatcher_leave(const char *ifname, int ifindex, uint32_t prog_id);
 
-/* Of a device that is gone: unpins the program, unless others are pinned beside it. One that is pinned
+/* Of a device or a dispatcher that is gone: unpins the program, unless others are pinned beside it. One that is pinned
  * nowhere is fine. */
 void dispatcher_forget(int ifindex, uint32_t prog_id);
 

@@ -89,7 +89,7 @@ def test_operators_see_and_change_stations(star, tap, millraced, file, attach):
     assert re.search(rf"^   - +{one} +learned +\d s +p0 +br\n   - +{two} .*\n   7 +{one} ",
                      fdb.say().partition("\n")[2], re.M), fdb.say()
     b.send(frame(mac(1), mac(2)))  # moved; nothing leaves where it came in
-    assert fdb.where("port", "p1")[None, one] == ("learned", "p1")
+    wait_until(lambda: (None, one) in fdb.where("port", "p1"), 2 * SLOWNESS, "the move")
     assert fdb.say("add", one, "port", "p0") == f"forward br: station {one} is behind port p0\n"
     b.send(frame(mac(1), BROADCAST))
     c.send(frame(mac(3), mac(1)))
@@ -101,6 +101,7 @@ def test_operators_see_and_change_stations(star, tap, millraced, file, attach):
         "age_seconds": None}
     for sender, src, dst in ((b, 9, 2), (c, 3, 9)):
         sender.send(frame(mac(src), mac(dst)))
+    daemon.quiet_record()  # they are behind us
     ports, whole = fdb.count("br")
     assert (whole["learned"], whole["static"], whole["blocked"], whole["size"],
             whole["ageing_seconds"]) == (3, 1, 1, 1000, 60)
@@ -129,6 +130,7 @@ def test_operators_see_and_change_stations(star, tap, millraced, file, attach):
     assert f"forward br: station {one} is behind port p0 until it is removed" in daemon.stderr
     a.drain(), b.drain(), c.drain()
     b.send(frame(mac(2), mac(9)))
+    daemon.quiet_record()
     final = daemon.stop()
     assert balanced(final) and no_drops_but(final, "same_port", "blocked"), final
     assert sum(one["drops"]["blocked"] for one in final["sockets"]) == 3

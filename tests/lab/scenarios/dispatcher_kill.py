@@ -49,6 +49,7 @@ def taken_out(bench, wire, other):
     assert (now["state"], now["program"]["id"]) == ("up", id_of_ours(bench, "d0")), now
     daemon.stop()
     wait_until(lambda: bench.dut.attached() == {}, JOIN_SECONDS * SLOWNESS, "nothing attached", 0.1)
+    wait_until(lambda: pins() == [], JOIN_SECONDS * SLOWNESS, f"pins of dispatchers that are gone, {pins()}", 0.1)
 
 
 def run(bench):

@@ -46,7 +46,7 @@ def cannot_be_had(bench):
             line = refused(bench, FLAG[mode])
             assert "d2: " in line and "xdp-dispatcher.o" in line, line
             assert bench.dut.attached() == {}
-    assert pins() == []
+    assert pins() == [], pins()
 
 
 def in_the_way(bench):
