@@ -257,6 +257,7 @@ def test_a_storm_is_cut_off(star, millraced, file, tap, attach):
         a.send(frame(mac(1), BROADCAST, bytes([fill])))
         a.send(frame(mac(1), mac(9), bytes([fill])))
         a.send(frame(mac(1), mac(2), bytes([fill])))
+    daemon.quiet_record()
     final = daemon.stop()
     drops = next(one["drops"] for one in final["sockets"] if one["interface"] == "d0")
     # A tenth of a second's number at once, and as many as the time it took allows.

@@ -152,6 +152,7 @@ def test_a_loop_behind_one_port(star, millraced, file, tap):
     said_within(daemon, "loop-suspected: a probe out of port d0 came back on it", 0.5, begin)
     assert reasons(file)["d0"] == "loop-suspected: a probe out of port d0 came back on it"
     a.send(probe)
+    daemon.quiet_record()
     final = daemon.stop()
     assert len(daemon.warnings("loop-suspected")) == 1
     drops = {one["interface"]: one["drops"] for one in final["sockets"]}
