@@ -62,12 +62,26 @@ def other_wait(items):
     return spare
 
 
+def spread_long_ones(config, items):
+    """xdist gives each worker neighbours: long tests of one function would all run on one, after all others."""
+    workers = getattr(config, "workerinput", {}).get("workercount", 1)
+    long = [item for item in items if item.get_closest_marker("full")]
+    rest = [item for item in items if not item.get_closest_marker("full")]
+    share = max(len(items) // (4 * workers), 2)  # what xdist begins with, for each worker
+    step = min(share, len(items) // max(len(long), 1))
+    for place, item in enumerate(long):
+        rest.insert(place * step, item)
+    items[:] = rest
+
+
+@pytest.hookimpl(trylast=True)  # what -k and -m leave
 def pytest_collection_modifyitems(config, items):
     if config.getoption("--one-wait"):
         spare = other_wait(items)
         config.hook.pytest_deselected(items=list(spare))
         items[:] = [item for item in items if item not in spare]
     if config.getoption("--full"):
+        spread_long_ones(config, items)
         return
     for item in items:
         if item.get_closest_marker("full"):
