@@ -204,9 +204,12 @@ def test_host_port_names(star, millraced, file):
         assert "kept" in rig.dut.links()
     file.write(*sections, forward("wire", "patch", "p0 p1", host_port="kept"))
     daemon = millraced(rig.dut, "--config", file.path, json_lines=True)
-    # Another name: the new one is made, and the old one goes.
+    # Another name: the new one is made, with what now is the smallest MTU, and the old one goes.
+    rig.dut.ip("link", "set", "d1", "mtu", 1400)
     file.take(*sections, forward("wire", "patch", "p0 p1", host_port="next"))
     assert {"next", "mr-next"} <= set(rig.dut.links()) and "kept" not in rig.dut.links()
+    for name in ("next", "mr-next"):
+        assert " mtu 1400 " in rig.dut.ip("link", "show", "dev", name)
     daemon.send(signal.SIGKILL)
     daemon.wait(5)
     wait_until(lambda: "next" not in rig.dut.links(), 5 * SLOWNESS, "the helper removes it")
