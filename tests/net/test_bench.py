@@ -3,6 +3,7 @@
 import csv
 import os
 import re
+import shutil
 import subprocess
 import sys
 import types
@@ -236,3 +237,14 @@ def test_the_ratio_is_the_median_over_rounds_both_have_measured():
     rows = list(table([SPIN], both, {(SPIN, "millraced"): ours, (SPIN, "xdpsock"): theirs}))
     assert rows[1].split()[5:] == "millraced 150 100 300 133% - - 1 failed".split()
     assert rows[2].split()[5:] == "xdpsock 100 50 100 50% - - 2.00 1.00 to 3.00; 1 failed".split()
+
+
+def test_c2c_explains_itself():
+    """It records where the hardware can, and says what is missing where it cannot, which is more common."""
+    if not shutil.which("perf"):
+        pytest.skip("perf is not installed: apt-get install linux-perf")
+    if subprocess.run(["perf", "c2c", "record", "-e", "list"], capture_output=True, check=False).returncode == 0:
+        pytest.skip("perf c2c can record here: scripts/c2c takes half a minute and a core")
+    done = subprocess.run([REPOSITORY / "scripts/c2c"], text=True, capture_output=True, timeout=60)
+    assert done.returncode == 1 and done.stdout == ""
+    assert "nothing to record" in done.stderr and "scripts/bench layout" in done.stderr, done.stderr
