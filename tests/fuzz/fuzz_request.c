@@ -66,6 +66,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	memcpy(line, data + 1, size - 1);
 	sample_init(&sample);
 	sample.errors = data[0] >> 7;
+	sample.facts.confirm_asked = data[0] & 0x40;
+	sample.confirm = !sample.facts.confirm_asked ? -ENOENT : data[0] & 0x20 ? -EALREADY : 0;
 	answer = answer_request(&answerer, rights, line, size - 1);
 	must(answer);
 	check_answer(answer);
