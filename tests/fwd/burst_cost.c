@@ -4,11 +4,13 @@
  * under valgrind --tool=callgrind with --toggle-collect= each measured_pass_ function that shall
  * count, and the fake system calls toggled off again. Prints how many frames the passes moved.
  *
- *	burst_cost rxdrop|txpush|l2fwd|patch|bridge|hand-over FRAMES BATCH
+ *	burst_cost rxdrop|txpush|l2fwd|patch|bridge|flood|access|trunk|push|pop|hand-over FRAMES BATCH
  *	burst_cost compiler
  *
- * bridge has two ports and two stations, which it knows; frames go one way. hand-over is a patch where
- * the worker that receives (sender) has no TX queue and gives its frames to one that has (receiver).
+ * bridge has two ports and two stations, which it knows; frames go one way. flood: three ports, and all is for
+ * a station that it does not know. The next four are bridges that have VLANs: two access ports, two trunks, and
+ * from one to the other, where frames get a tag or lose it. hand-over is a patch where the worker that receives
+ * (sender) has no TX queue and gives its frames to one that has (receiver).
  * The second form prints by what, and for what, this was compiled: the counts depend on it.
  */
 #include "../../src/fwd/mode_bridge.c"
@@ -27,7 +29,7 @@
 
 #define RING 2048
 
-#define PORTS_MAX 2
+#define PORTS_MAX 3
 
 #define FRAME_BYTES 60
 
@@ -45,6 +47,7 @@ uint32_t measured_pass_txpush(struct worker *worker);
 uint32_t measured_pass_l2fwd(struct worker *worker);
 uint32_t measured_pass_patch(struct worker *worker);
 uint32_t measured_pass_bridge(struct worker *worker);
+uint32_t measured_pass_vlans(struct worker *worker);
 uint32_t measured_pass_sender(struct worker *worker);
 uint32_t measured_pass_receiver(struct worker *worker);
 
@@ -73,6 +76,11 @@ __attribute__((noinline)) uint32_t measured_pass_bridge(struct worker *worker)
 	return worker_pass(worker, bridge_burst, true);
 }
 
+__attribute__((noinline)) uint32_t measured_pass_vlans(struct worker *worker)
+{
+	return worker_pass(worker, bridge_vlan_burst, true);
+}
+
 __attribute__((noinline)) uint32_t measured_pass_sender(struct worker *worker)
 {
 	return worker_pass(worker, patch_burst, true);
@@ -93,12 +101,24 @@ static const struct way {
 	bool bridge;
 	bool generates; /* or else receives */
 	bool sends;
+	bool unknown;	     /* what it receives is for a station that is not known */
+	bool tagged;	     /* what it receives has a tag */
+	const char *vlan[2]; /* vlan-mode of each port; NULL: tags are data */
 } ways[] = {
 	{ "rxdrop", measured_pass_rxdrop, 1 },
 	{ "txpush", measured_pass_txpush, 1, .generates = true, .sends = true },
 	{ "l2fwd", measured_pass_l2fwd, 1, .sends = true },
 	{ "patch", measured_pass_patch, 2, .sends = true },
 	{ "bridge", measured_pass_bridge, 2, .bridge = true, .sends = true },
+	{ "flood", measured_pass_bridge, 3, .bridge = true, .sends = true, .unknown = true },
+	{ "access", measured_pass_vlans, 2, .bridge = true, .sends = true,
+	  .vlan = { "access 10", "access 10" } },
+	{ "trunk", measured_pass_vlans, 2, .bridge = true, .sends = true, .tagged = true,
+	  .vlan = { "trunk 10", "trunk 10" } },
+	{ "push", measured_pass_vlans, 2, .bridge = true, .sends = true,
+	  .vlan = { "access 10", "trunk 10" } },
+	{ "pop", measured_pass_vlans, 2, .bridge = true, .sends = true, .tagged = true,
+	  .vlan = { "trunk 10", "access 10" } },
 	{ "hand-over", measured_pass_sender, 2, measured_pass_receiver, .sends = true },
 };
 
@@ -124,14 +144,23 @@ static int job_new(struct tx_job **job, unsigned ports, uint32_t frames)
 	return err;
 }
 
-static int make_bridge(struct bench *bench, unsigned ports)
+static int make_bridge(struct bench *bench, const struct way *way)
 {
-	struct bridge_opts opts = { .ports = ports, .workers = 1, .stations_max = 1024 };
-	int err;
+	struct bridge_opts opts = { .ports = way->ports, .workers = 1, .stations_max = 1024 };
+	struct vlan_mode mode[PORTS_MAX];
+	struct vlan_wrong wrong;
+	int err = 0;
 
-	for (unsigned i = 0; i < ports; i++)
+	for (unsigned i = 0; i < way->ports; i++) {
 		opts.port[i].learn_limit = UINT32_MAX;
-	err = bridge_new(&bench->bridge, &opts);
+		if (!way->vlan[0])
+			continue;
+		if (!err)
+			err = vlan_mode_parse(way->vlan[i], &mode[i], &wrong);
+		opts.port[i].vlan = &mode[i];
+	}
+	if (!err)
+		err = bridge_new(&bench->bridge, &opts);
 	if (err)
 		return err;
 	bench->worker->bridge = bench->bridge;
@@ -155,7 +184,7 @@ static int bench_open(struct bench *bench, const struct way *way, unsigned socke
 	if (!err)
 		err = worker_new(&bench->worker, &opts, &bench->umem);
 	if (!err && way->bridge)
-		err = make_bridge(bench, way->ports);
+		err = make_bridge(bench, way);
 	for (unsigned i = 0; !err && i < way->ports; i++) {
 		bool bound = i < sockets;
 
@@ -180,22 +209,25 @@ static void bench_close(struct bench *bench)
 	umem_close(&bench->umem);
 }
 
-/* From station 2 to station 1, or back. */
-static bool receive(struct fake_socket *socket, bool back)
+/* From one station to another; with the tag of VLAN 10 or without. */
+static bool receive(struct fake_socket *socket, uint8_t from, uint8_t to, bool tagged)
 {
-	uint8_t bytes[FRAME_BYTES] = {
-		2, 0, 0, 0, 0, back ? 2 : 1, 2, 0, 0, 0, 0, back ? 1 : 2, 8
-	};
+	uint8_t bytes[FRAME_BYTES] = { 2, 0, 0, 0, 0, to, 2, 0, 0, 0, 0, from };
 
+	(void)wire_put_16(wire_put_16(bytes + VLAN_TAG_AT, tagged ? VLAN_TPID : 0x0800),
+			  tagged ? 10 : 0);
 	return fake_receive(socket, bytes, sizeof(bytes));
 }
 
 /* A bridge hears of station 1. Not counted. */
-static __attribute__((noinline)) int introduce(struct bench *bench)
+static __attribute__((noinline)) int introduce(struct bench *bench, const struct way *way)
 {
-	if (!receive(bench->socket[1], true))
+	if (!receive(bench->socket[1], 1, 2, way->vlan[1] && way->vlan[1][0] == 't'))
 		return -ENOBUFS;
-	worker_pass(bench->worker, bridge_burst, true);
+	if (way->vlan[0])
+		worker_pass(bench->worker, bridge_vlan_burst, true);
+	else
+		worker_pass(bench->worker, bridge_burst, true);
 	return 0;
 }
 
@@ -210,7 +242,7 @@ static int open_both(struct bench *first, struct bench *second, const struct way
 	if (!err && way->receive)
 		err = worker_connect(first->worker, way->ports - 1, second->worker, RING);
 	if (!err && way->bridge)
-		err = introduce(first);
+		err = introduce(first, way);
 	return err;
 }
 
@@ -220,19 +252,22 @@ static unsigned measure(const struct way *way, unsigned frames, unsigned batch)
 	struct bench first = { 0 }, second = { 0 };
 	const struct fake_socket *last;
 	unsigned done = 0;
+	uint64_t sent;
 	int err = open_both(&first, &second, way, batch);
 
+	last = (way->receive ? &second : &first)->socket[way->ports - 1];
+	sent = err ? 0 : last->sent; /* what the bridge has heard of is flooded */
 	while (!err && done < frames) {
 		for (unsigned i = 0; i < batch; i++, done++) {
-			if (!way->generates && !receive(first.socket[0], false))
+			if (!way->generates &&
+			    !receive(first.socket[0], 2, way->unknown ? 3 : 1, way->tagged))
 				err = -ENOBUFS;
 		}
 		way->pass(first.worker);
 		if (way->receive)
 			way->receive(second.worker);
 	}
-	last = (way->receive ? &second : &first)->socket[way->ports - 1];
-	if (!err && way->sends && last->sent != done)
+	if (!err && way->sends && last->sent - sent != done)
 		err = -EIO;
 	bench_close(&first);
 	bench_close(&second);
@@ -257,7 +292,9 @@ int main(int argc, char **argv)
 			return moved ? EXIT_SUCCESS : EXIT_FAILURE;
 		}
 	}
-	fputs("usage: burst_cost rxdrop|txpush|l2fwd|patch|bridge|hand-over FRAMES BATCH, or burst_cost compiler\n",
-	      stderr);
+	fputs("usage: burst_cost MODE FRAMES BATCH, or burst_cost compiler; MODE:", stderr);
+	for (size_t i = 0; i < sizeof(ways) / sizeof(ways[0]); i++)
+		fprintf(stderr, " %s", ways[i].name);
+	fputc('\n', stderr);
 	return 2;
 }
