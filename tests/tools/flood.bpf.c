@@ -19,6 +19,8 @@ _Static_assert(sizeof(struct flood_headers) == FLOOD_SEQ_AT, "the sequence numbe
 
 /* Set before the load, constant afterwards: the verifier removes what is switched off. */
 const volatile __u64 header[HEADER_WORDS];
+const volatile __u32 header_end; /* the last bytes of a header with a tag */
+const volatile __u32 tag_len;	 /* FLOOD_TAG_LEN, or 0 */
 const volatile __u32 flows = 1;
 const volatile bool check;
 const volatile __u8 fill[FLOOD_SIZE_MAX + 8];
@@ -64,11 +66,14 @@ int flood_gen(struct xdp_md *ctx)
 	__u64 *word = data;
 	long action;
 
-	if (data + FLOOD_FILL_AT > data_end)
+	if (data + FLOOD_FILL_AT + FLOOD_TAG_LEN > data_end)
 		return XDP_ABORTED;
 #pragma unroll
 	for (unsigned int i = 0; i < HEADER_WORDS; i++)
 		word[i] = header[i];
+	if (tag_len)
+		*(__u32 *)(word + HEADER_WORDS) = header_end;
+	data += tag_len;
 	*(__u16 *)(data + FLOOD_SEQ_AT - sizeof(__u16)) = 0;
 	*(__be16 *)(data + offsetof(struct flood_headers, udp)) = bpf_htons(FLOOD_SPORT + flow);
 	*(__be64 *)(data + FLOOD_SEQ_AT) = bpf_cpu_to_be64(produced);

@@ -60,6 +60,7 @@ struct options {
 	unsigned int flows;
 	unsigned int interval_ms; /* 0: final line only */
 	int cpu;		  /* -1: wherever we are */
+	unsigned int vlan;	  /* 0: no tag */
 	bool skb;
 	bool check;
 	struct ether_addr dmac;
@@ -148,12 +149,13 @@ static uint16_t ip_checksum(const struct iphdr *ip)
 
 static void headers_fill(struct flood_headers *h, const struct options *o)
 {
+	const uint16_t size = (uint16_t)(o->size - (o->vlan ? FLOOD_TAG_LEN : 0));
 	struct iphdr ip = {
 		.version = 4,
 		.ihl = sizeof(ip) / 4,
 		.ttl = 64,
 		.protocol = IPPROTO_UDP,
-		.tot_len = htons((uint16_t)(o->size - sizeof(h->eth))),
+		.tot_len = htons((uint16_t)(size - sizeof(h->eth))),
 		.saddr = htonl(FLOOD_SADDR),
 		.daddr = htonl(FLOOD_DADDR),
 	};
@@ -164,21 +166,39 @@ static void headers_fill(struct flood_headers *h, const struct options *o)
 		.ip = ip,
 		.udp.source = htons(FLOOD_SPORT),
 		.udp.dest = htons(FLOOD_DPORT),
-		.udp.len = htons((uint16_t)(o->size - sizeof(h->eth) - sizeof(ip))),
+		.udp.len = htons((uint16_t)(size - sizeof(h->eth) - sizeof(ip))),
 	};
 	memcpy(h->eth.h_dest, &o->dmac, ETH_ALEN);
 	memcpy(h->eth.h_source, &o->smac, ETH_ALEN);
 }
 
+/* What the program writes into each frame, a tag among it if one is asked for. */
+static void headers_give(struct flood_bpf *skel, const struct options *o)
+{
+	const uint16_t tag[] = { htons(ETH_P_8021Q), htons((uint16_t)o->vlan) };
+	const size_t tag_at = 2 * ETH_ALEN, tag_len = o->vlan ? sizeof(tag) : 0;
+	struct flood_headers headers;
+	uint8_t bytes[sizeof(headers) + sizeof(tag)] = { 0 };
+
+	_Static_assert(sizeof(tag) == FLOOD_TAG_LEN, "a tag");
+	headers_fill(&headers, o);
+	memcpy(bytes, &headers, tag_at);
+	memcpy(bytes + tag_at, tag, tag_len);
+	memcpy(bytes + tag_at + tag_len, (const uint8_t *)&headers + tag_at,
+	       sizeof(headers) - tag_at);
+	memcpy((void *)skel->rodata->header, bytes, sizeof(skel->rodata->header));
+	memcpy((void *)&skel->rodata->header_end, bytes + sizeof(skel->rodata->header),
+	       sizeof(skel->rodata->header_end));
+	skel->rodata->tag_len = (__u32)tag_len;
+}
+
 static int gen_load(struct flood_bpf *skel, const struct options *o)
 {
-	struct flood_headers headers;
 	__u32 key = 0;
 	__u32 value = (__u32)o->ifindex;
 	int err;
 
-	headers_fill(&headers, o);
-	memcpy((void *)skel->rodata->header, &headers, sizeof(skel->rodata->header));
+	headers_give(skel, o);
 	skel->rodata->flows = o->flows;
 	bpf_program__set_autoload(skel->progs.flood_gen, true);
 	err = flood_bpf__load(skel);
@@ -410,7 +430,7 @@ struct command {
 };
 
 static const struct command commands[] = {
-	{ "gen", gen_main, "dnbtfDSc" },
+	{ "gen", gen_main, "dnbtfDScv" },
 	{ "sink", sink_main, "dtksi" },
 	{ "pass", pass_main, "d" },
 };
@@ -424,6 +444,7 @@ static const struct option long_options[] = {
 	{ "dmac", required_argument, NULL, 'D' },
 	{ "smac", required_argument, NULL, 'S' },
 	{ "cpu", required_argument, NULL, 'c' },
+	{ "vlan", required_argument, NULL, 'v' },
 	{ "skb", no_argument, NULL, 's' },
 	{ "check", no_argument, NULL, 'k' },
 	{ "interval", required_argument, NULL, 'i' },
@@ -432,7 +453,7 @@ static const struct option long_options[] = {
 
 static const char help[] =
 	"Usage: flood gen  --dev IF [--count N] [--seconds S] [--size BYTES] [--flows F]\n"
-	"                  [--dmac MAC] [--smac MAC] [--cpu C]\n"
+	"                  [--dmac MAC] [--smac MAC] [--cpu C] [--vlan V]\n"
 	"       flood sink --dev IF [--skb] [--check] [--interval MS] [--seconds S]\n"
 	"       flood pass --dev IF\n"
 	"\n"
@@ -440,7 +461,8 @@ static const char help[] =
 	"--seconds, or until SIGINT or SIGTERM, whichever comes first. --size is without FCS, 60 to\n"
 	"1514 (60). Ethernet, IPv4, UDP without checksum from port 1024 + (0 to F - 1, in turn) to\n"
 	"port 9, a sequence number from 0 (8 bytes, big endian), then a fill that depends on the\n"
-	"offset. When IF is a veth its peer must be up, with an XDP program or GRO on.\n"
+	"offset. --vlan puts a tag of that VLAN into each, 4 bytes of its size; such frames are\n"
+	"foreign to --check. When IF is a veth its peer must be up, with an XDP program or GRO on.\n"
 	"sink counts what arrives on IF and drops it, in native mode, or generic with --skb. --check\n"
 	"looks into the frames of one run of gen: a frame that is not of gen is foreign; wrong\n"
 	"lengths, IP checksum or fill make it corrupt; the others are fresh (number not seen\n"
@@ -507,6 +529,10 @@ static bool option_set(struct options *o, int opt, const char *text)
 	case 'c':
 		ok = whole(text, 0, CPU_SETSIZE - 1, &value);
 		o->cpu = (int)value;
+		break;
+	case 'v':
+		ok = whole(text, 1, 4094, &value);
+		o->vlan = (unsigned int)value;
 		break;
 	case 'i':
 		ok = whole(text, 1, 3600000, &value);

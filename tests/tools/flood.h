@@ -4,6 +4,7 @@
  *
  * A frame of flood: Ethernet, IPv4 and UDP (42 bytes), the sequence number (8 bytes, big endian,
  * 0 for the first frame of a run), then fill bytes that depend on their offset in the frame only.
+ * With --vlan all that is behind the addresses stands 4 bytes later.
  */
 #pragma once
 
@@ -30,6 +31,8 @@
  * the check slows the sink down. A power of two: the program masks with it.
  */
 #define FLOOD_WINDOW 65536
+
+#define FLOOD_TAG_LEN 4
 
 struct flood_headers {
 	struct ethhdr eth;
