@@ -19,8 +19,17 @@ BUSY = "without pause"  # a client that sends the next request when it has the a
 
 WIDE = 4  # queues of the wide port of the hand-over
 
+# vlan-mode of the two ports of a bridge; none: tags are data.
+VLANS = {
+    "none": (),
+    "access": ("access 10", "access 10"),
+    "trunk": ("trunk 10", "trunk 10"),
+    "access-trunk": ("access 10", "trunk 10"),
+}
+VLAN = 10
+
 COLUMNS = ("mode", "attach", "wait", "cores", "batch")
-ALL_COLUMNS = (*COLUMNS, "queues", "workers", "asking")
+ALL_COLUMNS = (*COLUMNS, "queues", "workers", "asking", "vlans")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -34,6 +43,7 @@ class Cell:
     asking: str = ""  # "": there is no socket to ask at
     base: "Cell | None" = dataclasses.field(default=None, compare=False)  # what it is held against
     both: bool = False  # traffic both ways between two ports, each end sending to the other's MAC
+    vlans: str = "none"  # a key of VLANS
 
     @property
     def ports(self):
@@ -53,6 +63,15 @@ class Cell:
     @property
     def generators_at(self):
         return (["g0", "g1"] if self.both else ["g0"]) if self.generated else []
+
+    @property
+    def vlan_modes(self):
+        return VLANS[self.vlans]
+
+    def tags_at(self, dev):
+        """Whether what is sent from this end has a tag, as its port wants it."""
+        modes = dict(zip(("g0", "g1"), self.vlan_modes))
+        return modes.get(dev, "").startswith("trunk")
 
     @property
     def generated(self):
@@ -83,6 +102,7 @@ class Cell:
         parts = self.values(COLUMNS)
         parts += [self.queues] if max(self.widths) > 1 else []
         parts += [f"asking {self.asking}"] if self.asking else []
+        parts += [f"VLANs {self.vlans}"] if self.vlan_modes else []
         return " ".join(parts)
 
 
@@ -163,11 +183,13 @@ def hand_over_cells(options):
 
 
 def bridge_cells(options):
-    """Two ports, traffic both ways: a patch, and a bridge that has learned both ends."""
+    """Two ports, traffic both ways: a patch, and a bridge that has learned both ends, without VLANs and
+    with."""
     lists = (options.attach, options.wait, options.cores, options.batch)
     for values in itertools.product(*lists):
         yield from against_first(
-            Cell("patch", *values, both=True), Cell("bridge", *values, both=True)
+            Cell("patch", *values, both=True),
+            *(Cell("bridge", *values, both=True, vlans=vlans) for vlans in options.vlans),
         )
 
 
@@ -216,7 +238,14 @@ GROUPS = {
     ),
     "bridge": Group(
         bridge_cells,
-        {"attach": ("native",), "wait": ("spin", "poll"), "cores": CORES, "batch": (64,)},
+        {
+            "attach": ("native",),
+            "wait": ("spin", "poll"),
+            "cores": CORES,
+            "batch": (64,),
+            "vlans": ("none",),
+        },
+        (*COLUMNS, "vlans"),
     ),
 }
 

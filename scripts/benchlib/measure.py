@@ -11,7 +11,7 @@ import sys
 import threading
 import time
 
-from benchlib.cells import BURN, BUSY, WATCH
+from benchlib.cells import BURN, BUSY, VLAN, WATCH
 from benchlib.lab import READY_S, Failure, Lab
 from benchlib.programs import run_seconds, series_of
 
@@ -78,9 +78,10 @@ def sink_start(lab, options, dev):
     return sink
 
 
-def gen_argv(options, cpu, seconds, dev="g0"):
+def gen_argv(options, cpu, seconds, dev="g0", tag=False):
     argv = [options.flood, "gen", "--dev", dev, "--cpu", str(cpu)]
     argv += ["--smac", MACS[1], "--dmac", MACS[0]] if dev == "g1" else []
+    argv += ["--vlan", str(VLAN)] if tag else []
     return [*argv, "--size", str(options.size), "--seconds", str(seconds)]
 
 
@@ -88,7 +89,7 @@ def gen_argvs(cell, options):
     """Of each generator of a cell."""
     seconds = run_seconds(options)
     return [
-        gen_argv(options, cpu, seconds, dev)
+        gen_argv(options, cpu, seconds, dev, cell.tags_at(dev))
         for dev in cell.generators_at
         for cpu in options.places[cell.cores].generators
     ]

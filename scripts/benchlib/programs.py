@@ -3,6 +3,7 @@
 
 import contextlib
 import hashlib
+import itertools
 import json
 import os
 import pathlib
@@ -97,9 +98,10 @@ class Millraced(Program):
         """What flags cannot ask for, in a file."""
         pollers = self.options.places[cell.cores].pollers
         lines = ["[millrace]", f"control-socket = {self.options.control}"]
-        for port in cell.ports:
+        for port, vlan_mode in itertools.zip_longest(cell.ports, cell.vlan_modes):
             lines += [f"[port {port}]", f"device = {port}", "queues = 0", f"attach = {cell.attach}",
                       "zero-copy = never", "pass = none"]
+            lines += [f"vlan-mode = {vlan_mode}"] if vlan_mode else []
         lines += ["[forward bridge]", "mode = bridge", f"ports = {' '.join(cell.ports)}",
                   f"wait = {cell.wait}", f"batch = {cell.batch}",
                   f"cpus = {','.join(map(str, pollers))}"]
@@ -176,7 +178,7 @@ class LinuxBridge(Program):
 
     at_sink = True
     attaches = False
-    limits = "bridge"
+    limits = "bridge without VLANs"
 
     def __init__(self, options, name, steered):
         super().__init__("/bin/sh", options, name)
@@ -185,7 +187,9 @@ class LinuxBridge(Program):
 
     def suits(self, cell):
         # It neither attaches nor waits in any way of its own: once beside each row of cores.
-        return cell.mode == "bridge" and (not self.steered or cell.cores == "two")
+        if cell.mode != "bridge" or cell.vlan_modes:
+            return False
+        return not self.steered or cell.cores == "two"
 
     def argv(self, cell):
         text = "set -e; ip link add br0 type bridge stp_state 0; ip link set br0 up; "

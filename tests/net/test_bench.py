@@ -73,7 +73,7 @@ def test_a_bridge_is_held_against_a_patch_and_the_kernels_bridge():
     lists = dict(attach=["native"], wait=["spin"], cores=["two", "one"], batch=[64])
     places = {"two": Place((0,), (1,)), "one": Place((1,), (1,))}
     options = types.SimpleNamespace(group="bridge", seconds=1, places=places, flood="flood",
-                                    size=60, **lists)
+                                    size=60, vlans=["none"], **lists)
     cells = cells_of(options)
     assert [(cell.mode, cell.cores) for cell in cells] == [
         ("patch", "two"), ("bridge", "two"), ("patch", "one"), ("bridge", "one")]
@@ -88,6 +88,12 @@ def test_a_bridge_is_held_against_a_patch_and_the_kernels_bridge():
     assert [linux.suits(cell) for cell in cells] == [False, True, False, True]
     assert [steered.suits(cell) for cell in cells] == [False, True, False, False]
     assert "echo 2 >/sys/class/net/d0/queues/rx-0/rps_cpus" in steered.argv(cells[1])[2]
+    # One port in a VLAN without a tag, the other with, and so do the ends send.
+    options.vlans = ["access-trunk"]
+    vlans = cells_of(options)[1]
+    assert vlans.base == cells[0] and str(vlans).endswith("VLANs access-trunk")
+    assert ["--vlan" in argv for argv in gen_argvs(vlans, options)] == [False, True]
+    assert not linux.suits(vlans)
     # Of the peer's row the ratio is ours by theirs, of our own ours by the base's.
     results = {(cells[0], "millraced"): [Result(1000.0, None, None, [], cpu_ns=100.0)],
                (cells[1], "millraced"): [Result(960.0, None, None, [], cpu_ns=105.0)],
