@@ -5,6 +5,7 @@ program, and in the final line (printed after the ledger walk) every frame back 
 """
 
 import array
+import collections
 import contextlib
 import fcntl
 import json
@@ -263,6 +264,14 @@ def balanced(record):
 def no_drops_but(record, *reasons):
     return all(not count or reason in reasons
                for one in record["sockets"] for reason, count in one["drops"].items())
+
+
+def drops(record):
+    """{reason: how many over all sockets}, of those that there were."""
+    sums = collections.Counter()
+    for one in record["sockets"]:
+        sums.update(one["drops"])
+    return {reason: count for reason, count in sums.items() if count}
 
 
 def program(record, interface):

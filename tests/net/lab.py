@@ -226,6 +226,11 @@ class Star(Rig):
             far.ethtool_set(far_if, "tx", "off", "gso", "off", "tso", "off")
             far.ip("address", "add", f"10.7.0.{number + 1}/24", "dev", far_if)
 
+    def silence(self):
+        """No station says anything by itself any more."""
+        for name, far in self.station.items():
+            far.ip("address", "flush", "dev", f"{name}0")
+
 
 def backlog_drops():
     """Frames that the per-CPU backlog dropped since boot, over all CPUs and namespaces."""

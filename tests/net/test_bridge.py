@@ -10,10 +10,11 @@ import time
 
 from appliance import forward, port
 from control import millracectl
-from daemon import balanced, no_drops_but
+from daemon import balanced, drops, no_drops_but
 from frames import BROADCAST, ethernet, tagged
 from lab import SLOWNESS, wait_until
 from test_mirror import icmpv6
+from wire import carried
 
 HOST_IP = "10.7.0.9"
 # Of no router by default: a prefix, on the link and for addresses, for an hour.
@@ -101,8 +102,7 @@ def test_four_stations_are_one_network(star, millraced, file, closing, tap, atta
         ping(rig.station[one], ips[other], 1)
     for one, other in itertools.combinations("abcd", 2):
         tcp(closing, rig.station[one], ips[one], rig.station[other])
-    for name in "abcd":  # nobody speaks of himself any more
-        rig.station[name].ip("address", "flush", "dev", f"{name}0")
+    rig.silence()
     a, b, c, d = (tap(rig.station[name], f"{name}0") for name in "abcd")
     to_b, rest = frame(mac(1), mac(2)), (a, c, d)
     a.send(to_b)  # not known: to all others
@@ -141,8 +141,7 @@ def test_a_patch_with_a_host_port(star, millraced, file, closing, attach):
 def test_frames_exactly(star, millraced, file, tap, attach):
     """Where each goes, byte for byte; what is bad is counted by name; 2,000 random stations."""
     rig = star()
-    for name in "abc":
-        rig.station[name].ip("address", "flush", "dev", f"{name}0")
+    rig.silence()
     file.write(*ports(attach), forward("br", "bridge", "p0 p1 p2", fdb_size=1024))
     daemon = millraced(rig.dut, "--config", file.path, json_lines=True)
     a, b, c = (tap(rig.station[name], f"{name}0") for name in "abc")
@@ -164,17 +163,8 @@ def test_frames_exactly(star, millraced, file, tap, attach):
         (a, frame(mac(1), bytes.fromhex("0180c2000001")), ()),
         (a, frame(mac(1), bytes.fromhex("0180c200000e")), ()),
     ]
-    for number, (sender, one, to) in enumerate(cases):
-        sender.send(one)
-        for receiver in to:
-            assert receiver.receive(2 * SLOWNESS)[0] == one, (number, one.hex())
-    assert [one.drain() for one in (a, b, c)] == [[], [], []]
-    drops = {}
-    record = daemon.quiet_record()
-    for one in record["sockets"]:
-        for reason, count in one["drops"].items():
-            drops[reason] = drops.get(reason, 0) + count
-    assert {reason: count for reason, count in drops.items() if count} == {
+    carried((a, b, c), [(sender, one, dict.fromkeys(to, one)) for sender, one, to in cases])
+    assert drops(daemon.quiet_record()) == {
         "same_port": 1, "source_zero": 1, "source_group": 1, "source_own": 1,
         "vlan_reserved": 1, "reserved": 2}
     # More stations than there is room for: the rest is flooded, and those that are known stay so.
@@ -262,10 +252,10 @@ def test_a_storm_is_cut_off(star, millraced, file, tap, attach):
         a.send(frame(mac(1), mac(2), bytes([fill])))
     daemon.quiet_record()
     final = daemon.stop()
-    drops = next(one["drops"] for one in final["sockets"] if one["interface"] == "d0")
+    storm = next(one["drops"] for one in final["sockets"] if one["interface"] == "d0")
     # A tenth of a second's number at once, and as many as the time it took allows.
-    assert 0 < drops["storm_broadcast"] <= 190 and 0 < drops["storm_unknown"] <= 195, drops
-    assert drops["storm_multicast"] == 0, drops
+    assert 0 < storm["storm_broadcast"] <= 190 and 0 < storm["storm_unknown"] <= 195, storm
+    assert storm["storm_multicast"] == 0, storm
     assert sum(one == frame(mac(1), mac(2), one[14:15]) for one in b.drain()) == 200
     assert balanced(final) and no_drops_but(final, "storm_broadcast", "storm_unknown"), final
 

@@ -1,9 +1,10 @@
 """A bridge that has VLANs: an access port, a trunk and a trunk with a native VLAN, byte for byte."""
 
 from appliance import forward, port
-from daemon import balanced, total
+from daemon import balanced, drops, total
 from frames import BROADCAST, ethernet, tagged
 from lab import SLOWNESS
+from wire import carried
 
 MODES = ("access 10", "trunk 10,20", "trunk 20,30 native 10")
 C, S = 0x8100, 0x88A8
@@ -20,8 +21,7 @@ def frame(src, dst, *tags, size=60):
 def test_frames_exactly(star, millraced, file, tap, attach):
     """Each tag on each mode; the largest frame of the MTU grows; what is dropped has its name."""
     rig = star()
-    for name in "abc":
-        rig.station[name].ip("address", "flush", "dev", f"{name}0")
+    rig.silence()
     ports = [port(f"p{i}", f"d{i}", attach=attach, vlan_mode=mode) for i, mode in enumerate(MODES)]
     file.write(*ports, forward("br", "bridge", "p0 p1 p2"))
     daemon = millraced(rig.dut, "--config", file.path, json_lines=True)
@@ -47,18 +47,11 @@ def test_frames_exactly(star, millraced, file, tap, attach):
         (c, 3, 0, ((C, 4095),), 60, {}),
         (a, 1, 2, (), 1514, {b: [(C, 10)]}),
     ]
-    for number, (sender, src, dst, tags, size, to) in enumerate(cases):
-        sender.send(frame(src, dst, *tags, size=size))
-        for receiver, want in to.items():
-            got = receiver.receive(2 * SLOWNESS)[0]
-            assert got == frame(src, dst, *want, size=size), (number, got.hex())
-    assert [one.drain() for one in taps] == [[], [], []]
+    carried(taps, [(sender, frame(src, dst, *tags, size=size),
+                    {receiver: frame(src, dst, *want, size=size) for receiver, want in to.items()})
+                   for sender, src, dst, tags, size, to in cases])
     final = daemon.stop()
-    drops = {}
-    for one in final["sockets"]:
-        for reason, count in one["drops"].items():
-            drops[reason] = drops.get(reason, 0) + count
-    assert {reason: count for reason, count in drops.items() if count} == {
+    assert drops(final) == {
         "tagged_on_access": 1, "no_native_vlan": 1, "vlan_not_member": 1, "vlan_filtered": 1,
         "vlan_reserved": 1}
     assert balanced(final), final
@@ -94,13 +87,10 @@ def test_the_host_is_in_vlans(star, millraced, file, tap):
         (a, 1, (), {b: [(C, 10)], host: []}),
         (host, 9, ((C, 30),), {}),
     ]
-    for number, (sender, src, tags, to) in enumerate(cases):
-        sender.send(frame(src, 0, *tags))
-        for receiver, want in to.items():
-            got = receiver.receive(2 * SLOWNESS)[0]
-            assert got == frame(src, 0, *want), (number, got.hex())
-    assert [one.drain() for one in (a, b, host)] == [[], [], []]
+    carried((a, b, host), [(sender, frame(src, 0, *tags),
+                            {receiver: frame(src, 0, *want) for receiver, want in to.items()})
+                           for sender, src, tags, to in cases])
     final = daemon.stop()
     assert total(final, "probes") == 3, final
-    assert sum(one["drops"]["vlan_not_member"] for one in final["sockets"]) == 1, final
+    assert drops(final)["vlan_not_member"] == 1, final
     assert balanced(final), final

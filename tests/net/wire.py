@@ -10,6 +10,8 @@ import socket
 import struct
 import time
 
+from lab import SLOWNESS
+
 ETH_P_ALL = 0x0003
 SOL_PACKET, PACKET_STATISTICS, PACKET_AUXDATA, PACKET_IGNORE_OUTGOING = 263, 6, 8, 23
 SO_RCVBUFFORCE, SO_TIMESTAMPNS = 33, 35
@@ -19,6 +21,16 @@ TIMESPEC = struct.Struct("ll")
 RECEIVE_BYTES = 256 << 20  # room for every frame of the largest test while nobody reads
 # A veth ring holds 256 frames and overruns silently: never more of ours on the way than this.
 WINDOW = 64
+
+
+def carried(taps, cases):
+    """Cases: sender, frame, and {receiver: the frame that comes out of it}; nothing else comes out of any."""
+    for number, (sender, sent, wanted) in enumerate(cases):
+        sender.send(sent)
+        for receiver, one in wanted.items():
+            got, _ = receiver.receive(2 * SLOWNESS) or (b"", None)
+            assert got == one, (number, receiver.where, sent.hex(), got.hex())
+    assert [one.drain() for one in taps] == [[]] * len(taps)
 
 
 class Wire:
