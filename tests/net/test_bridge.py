@@ -10,7 +10,7 @@ import time
 
 from appliance import forward, port
 from control import millracectl
-from daemon import balanced, drops, no_drops_but
+from daemon import balanced, drops, no_drops_but, total
 from frames import BROADCAST, ethernet, tagged
 from lab import SLOWNESS, wait_until
 from test_mirror import icmpv6
@@ -175,6 +175,54 @@ def test_frames_exactly(star, millraced, file, tap, attach):
     assert c.drain() == []
     final = daemon.stop()
     assert balanced(final), final
+
+
+def test_what_ports_and_the_bridge_are_told(star, millraced, file, tap, attach):
+    """hairpin, isolated and forward-reserved, and a tag that the frame's end cuts off."""
+    rig = star()
+    rig.silence()
+    file.write(port("p0", "d0", attach=attach, hairpin="yes"),
+               *(port(f"p{i}", f"d{i}", attach=attach, isolated="yes") for i in (1, 2)),
+               forward("br", "bridge", "p0 p1 p2", forward_reserved="yes"))
+    daemon = millraced(rig.dut, "--config", file.path, json_lines=True)
+    a, b, c = taps = [tap(rig.station[name], f"{name}0") for name in "abc"]
+    reserved = [bytes.fromhex(f"0180c20000{last:02x}") for last in range(16)]
+    cases = [
+        # sender, frame, where it comes out
+        (b, frame(mac(2), BROADCAST), (a,)),
+        (c, frame(mac(3), BROADCAST), (a,)),
+        (c, frame(mac(3), mac(2)), ()),
+        (a, frame(mac(1), BROADCAST), (a, b, c)),
+        (a, frame(mac(4), mac(1)), (a,)),
+        (a, frame(mac(1), mac(2)), (b,)),
+        *((a, frame(mac(1), address), (a, b, c) if last != 1 else ())
+          for last, address in enumerate(reserved)),
+        (a, frame(mac(1), mac(2))[:12] + b"\x81\0\0\7", ()),
+    ]
+    carried(taps, [(sender, one, dict.fromkeys(to, one)) for sender, one, to in cases])
+    assert drops(daemon.quiet_record()) == {"isolated": 1, "reserved": 1, "tag_cut": 1}
+    final = daemon.stop()
+    assert balanced(final), final
+
+
+def test_sixteen_ports(star, millraced, file, tap):
+    """What is for all reaches fifteen others, once; what is for one, one."""
+    names = "abcdefghijklmnop"
+    rig = star(stations=names)
+    rig.silence()
+    file.write(*(port(f"p{i}", f"d{i}", attach="native") for i in range(16)),
+               forward("br", "bridge", " ".join(f"p{i}" for i in range(16)), ring_size=256))
+    daemon = millraced(rig.dut, "--config", file.path, json_lines=True)
+    taps = [tap(rig.station[name], f"{name}0") for name in names]
+    for_all = [frame(mac(number), BROADCAST) for number in range(16)]
+    for_one = [frame(mac(number), mac(15 - number)) for number in range(16)]
+    carried(taps, [(sender, one, {other: one for other in taps if other is not sender})
+                   for sender, one in zip(taps, for_all)])
+    carried(taps, [(sender, one, {taps[15 - number]: one})
+                   for number, (sender, one) in enumerate(zip(taps, for_one))])
+    final = daemon.stop()
+    assert total(final, "copies") == 16 * 14, final
+    assert balanced(final) and no_drops_but(final), final
 
 
 def test_host_port_names(star, millraced, file):
