@@ -903,6 +903,18 @@ static void torture_pages(struct fdb *fdb, uint32_t room)
 	assert_int_equal(still, TORTURE_STILL);
 }
 
+/* What ports have at this moment: a station that moves counts for both for an instant, and never for none. */
+static void torture_count(const struct fdb *fdb)
+{
+	for (unsigned port = 0; port < 4; port++) {
+		struct fdb_counts counts = fdb_count(fdb, port);
+
+		assert_in_range(counts.stations, TORTURE_STILL / 4, TORTURE_STATIONS);
+		assert_true(counts.fixed <= TORTURE_STATIONS - TORTURE_STILL);
+	}
+	assert_in_range(fdb_stations(fdb), TORTURE_STILL, TORTURE_STATIONS);
+}
+
 /* What the main thread does at once with the workers; the time is as fast as it gets. */
 static unsigned torture_main(struct fdb *fdb, uint64_t *random)
 {
@@ -921,6 +933,7 @@ static unsigned torture_main(struct fdb *fdb, uint64_t *random)
 		if (tick % 64 == 0) {
 			torture_pages(fdb, TORTURE_STATIONS + 1);
 			torture_pages(fdb, 64);
+			torture_count(fdb);
 			listings++;
 		}
 		/* Stations from TORTURE_STILL on leave, those below it must not. */

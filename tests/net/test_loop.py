@@ -22,8 +22,7 @@ PROBED = "loop-suspected: a probe out of port l0 or l1 came back on the other"
 def cable(star):
     """Two stations, silent, and the two ends of a cable, both here."""
     rig = star(stations="ab")
-    for name in "ab":
-        rig.station[name].ip("address", "flush", "dev", f"{name}0")
+    rig.silence()
     rig.dut.ip("link", "add", "l0", "type", "veth", "peer", "name", "l1")
     for end in ("l0", "l1"):
         rig.dut.link_up(end)
@@ -71,6 +70,7 @@ def test_stations_that_flap(star, millraced, file, attach):
     the bridge runs on."""
     rig = cable(star)
     file.write(*sections(attach))
+    began = time.monotonic()
     daemon = millraced(rig.dut, "--config", file.path, json_lines=True)
     said_within(daemon, FLAPPING, 1, broadcast(rig, 1))
     # The storm goes on, and the host answers.
@@ -101,6 +101,9 @@ def test_stations_that_flap(star, millraced, file, attach):
     file.take(*sections(attach))
     said_within(daemon, "port l1 is not blocked any more", 1, begin)
     assert len(daemon.said("forward br: runs on with other parameters")) == 3
+    # A storm of moves is told of each 10 seconds.
+    told, took = daemon.said("moved from port"), time.monotonic() - began
+    assert 1 <= len(told) <= 1 + took / 10, told
     final = daemon.stop()
     assert balanced(final), final
 
