@@ -5,7 +5,9 @@
  * all of them before it touches a frame, and still open ports and sockets later.
  *
  *	this process                     helper, forked by opener_start()
- *	opener.c  --- opener_proto.h --> opener_helper.c --> opener_acts.c, prog.c, offload.c
+ *	opener.c  --- opener_proto.h --> opener_helper.c --> opener_acts.c, prog.c, opener_traces.c
+ *	                                       |
+ *	                                 opener_permits.c: what the configuration has
  *
  * The helper does only what the configuration has: it touches the devices and queues that are named there, as
  * is said there, whatever its client asks. It ends with this process, however

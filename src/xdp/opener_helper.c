@@ -8,7 +8,6 @@
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
@@ -22,9 +21,10 @@
 #include "xdp/dispatcher.h"
 #include "xdp/external.h"
 #include "xdp/host_port.h"
-#include "xdp/offload.h"
 #include "xdp/opener_acts.h"
+#include "xdp/opener_permits.h"
 #include "xdp/opener_proto.h"
+#include "xdp/opener_traces.h"
 #include "xdp/packet.h"
 #include "xdp/privileges.h"
 #include "xdp/uapi.h"
@@ -36,92 +36,16 @@
  * most ports can have; any more are looked at with the next request. */
 #define DISPATCHED_WATCHED (2 * CONF_PORTS_MAX)
 
-/* Devices that are remembered, those of an earlier time making room: more than are ever served. One that is made
- * anew each hour has another number each time. */
-#define DEVICES_KNOWN 256
-#define CHANGES_AWAY  64
-
-/* Devices that went away with a program of ours are remembered, for some are moved back: so many, or one that is
- * made anew each hour would fill the memory with programs. */
-#define DISPATCHED_GONE 16
-
 /* Slots that an XSKMAP is made with: more than any card has queues. */
 #define QUEUES_MAX 65536
-
-/* The kernel's ALTIFNAMSIZ. */
-#define DEVICE_NAME_SIZE 128
-
-/* Queues that a permit can name: as many as a socket can be bound to. Beyond are none. */
-#define QUEUES_PERMITTED 4096
-#define WORD_BITS	 64
-
-/* What may be done with a device. */
-struct allowed {
-	bool any_queue;
-	uint64_t queue[QUEUES_PERMITTED / WORD_BITS];
-	bool program;	 /* ours may be attached by a link */
-	bool dispatcher; /* ours may be put beside others */
-	bool xskmap;	 /* the one that was asked for may be filled */
-	bool replace, vlan_offload, busy_poll;
-};
-
-struct permit {
-	char device[DEVICE_NAME_SIZE];
-	char xskmap[PROG_PATH_SIZE]; /* "": our own program */
-	struct allowed allowed;
-};
-
-struct opener_permits {
-	struct permit *permit;
-	unsigned count;
-	unsigned realtime; /* the highest priority; 0: none */
-};
-
-/* A device of which something was changed that the kernel does not undo by itself, nor when it is moved to another
- * network namespace. */
-struct change {
-	int ifindex;
-	unsigned vlan; /* enum offload_vlan */
-	bool away;     /* it is in no namespace of ours; should it come back, it has these: */
-	char ifname[NETDEV_NAME_SIZE];
-	uint8_t mac[MAC_LEN];
-};
-
-/* A device that the configuration named when it was first asked for: it stays the same one when it is renamed. */
-struct known {
-	int ifindex;
-	char device[DEVICE_NAME_SIZE]; /* the name it was known by */
-};
-
-/* A program of ours in a dispatcher, where it stays until it is taken out: as long as the client keeps the other
- * end of a pipe open, which stands for a bpf_link's fd. */
-struct dispatched {
-	int ifindex;
-	char ifname[NETDEV_NAME_SIZE];
-	uint32_t prog_id;
-	int fd; /* our end of the pipe; -1: let go of when its device was not there to be looked at */
-};
-
-/* A host port that is to be removed at the end, unless it is to be kept. */
-struct host_port {
-	char name[NETDEV_NAME_SIZE];
-	bool keep;
-};
 
 struct helper {
 	int fd;
 	pid_t client;
 	const struct opener_opts *opts;
 	struct opener_permits permits;
-	struct change *change;
-	unsigned changes;
-	struct known known[DEVICES_KNOWN];
-	unsigned knowns; /* those before are kept at their number modulo the room */
-	struct dispatched *dispatched;
-	unsigned dispatches;
+	struct traces traces;
 	bool begun;
-	struct host_port *host_port;
-	unsigned host_ports;
 };
 
 /* One request while it is served. */
@@ -138,126 +62,6 @@ struct serving {
 
 /* --- what is permitted --- */
 
-static void permit_queues(struct allowed *allowed, const struct number_list *queues)
-{
-	allowed->any_queue = !queues;
-	for (unsigned i = 0; queues && i < queues->count; i++) {
-		unsigned queue = queues->value[i];
-
-		if (queue < QUEUES_PERMITTED)
-			allowed->queue[queue / WORD_BITS] |= 1ULL << queue % WORD_BITS;
-	}
-}
-
-int opener_permit_device(struct opener_permits *permits, const struct opener_permit *permit)
-{
-	struct permit added;
-	void *grown;
-
-	memset(&added, 0, sizeof(added));
-	added.allowed.program = !permit->xskmap && !permit->dispatcher;
-	added.allowed.dispatcher = permit->dispatcher;
-	added.allowed.xskmap = permit->xskmap;
-	added.allowed.replace = permit->replace;
-	added.allowed.vlan_offload = permit->vlan_offload;
-	added.allowed.busy_poll = permit->busy_poll;
-	snprintf(added.device, sizeof(added.device), "%s", permit->device);
-	snprintf(added.xskmap, sizeof(added.xskmap), "%s", permit->xskmap ? permit->xskmap : "");
-	permit_queues(&added.allowed, permit->queues);
-	for (unsigned i = 0; i < permits->count; i++) {
-		/* NOLINTNEXTLINE(bugprone-suspicious-memory-comparison): zeroed as a whole */
-		if (!memcmp(&permits->permit[i], &added, sizeof(added)))
-			return 0;
-	}
-	grown = reallocarray(permits->permit, permits->count + 1, sizeof(*permits->permit));
-	if (!grown)
-		return -ENOMEM;
-	permits->permit = grown;
-	permits->permit[permits->count++] = added;
-	return 0;
-}
-
-void opener_permit_realtime(struct opener_permits *permits, unsigned priority)
-{
-	if (priority > permits->realtime)
-		permits->realtime = priority;
-}
-
-/* Adds what one permit allows; of maps the one that is asked for. */
-static void allow(struct allowed *all, const struct permit *permit, const char *xskmap)
-{
-	const struct allowed *more = &permit->allowed;
-
-	all->any_queue |= more->any_queue;
-	for (size_t i = 0; i < sizeof(all->queue) / sizeof(all->queue[0]); i++)
-		all->queue[i] |= more->queue[i];
-	all->program |= more->program;
-	all->dispatcher |= more->dispatcher;
-	all->xskmap |= more->xskmap && !strcmp(permit->xskmap, xskmap);
-	all->replace |= more->replace;
-	all->vlan_offload |= more->vlan_offload;
-	all->busy_poll |= more->busy_poll;
-}
-
-struct match {
-	const struct opener_permits *permits;
-	const char *xskmap;
-	char first[NETDEV_NAME_SIZE]; /* the kernel's own name */
-	char as[DEVICE_NAME_SIZE];    /* the name that the configuration has */
-	struct allowed allowed;
-	bool found;
-};
-
-static void match_name(const char *name, void *context)
-{
-	struct match *match = context;
-
-	if (!match->first[0])
-		snprintf(match->first, sizeof(match->first), "%s", name);
-	for (unsigned i = 0; i < match->permits->count; i++) {
-		const struct permit *permit = &match->permits->permit[i];
-
-		if (strcmp(permit->device, name) != 0)
-			continue;
-		match->found = true;
-		snprintf(match->as, sizeof(match->as), "%s", name);
-		allow(&match->allowed, permit, match->xskmap);
-	}
-}
-
-static struct known *known_of(struct helper *helper, int ifindex)
-{
-	for (unsigned i = 0; i < DEVICES_KNOWN; i++) {
-		if (helper->known[i].ifindex == ifindex)
-			return &helper->known[i];
-	}
-	return NULL;
-}
-
-static void forget_known(struct helper *helper, int ifindex)
-{
-	struct known *known = known_of(helper, ifindex);
-
-	if (known)
-		*known = (struct known){ 0 };
-}
-
-/* Also by the name that it had. */
-static void match_known(struct helper *helper, int ifindex, struct match *match)
-{
-	struct known *known = known_of(helper, ifindex);
-
-	if (!match->found) {
-		if (known)
-			match_name(known->device, match);
-		return;
-	}
-	if (!known)
-		known = &helper->known[helper->knowns++ % DEVICES_KNOWN];
-	known->ifindex = ifindex;
-	memcpy(known->device, match->as, sizeof(known->device));
-}
-
 /* After a message. */
 static int refuse(struct serving *serving, int err)
 {
@@ -268,30 +72,24 @@ static int refuse(struct serving *serving, int err)
 /* Whether the configuration names the device, by what the kernel says and not the client, and with what. */
 static int check_device(struct serving *serving)
 {
-	struct match match = { .permits = &serving->helper->permits, .xskmap = "" };
-	char xskmap[PROG_PATH_SIZE];
+	const struct opener_request *request = serving->request;
+	char xskmap[PROG_PATH_SIZE] = "";
 	int err;
 
-	if (serving->request->op == OPENER_ATTACH) {
+	if (request->op == OPENER_ATTACH)
 		snprintf(xskmap, sizeof(xskmap), "%.*s", PROG_PATH_SIZE - 1,
-			 serving->request->attach.xskmap);
-		match.xskmap = xskmap;
-	}
-	err = netdev_names_of(serving->request->ifindex, match_name, &match);
+			 request->attach.xskmap);
+	err = permits_device(&serving->helper->permits, request->ifindex, xskmap, serving->ifname,
+			     &serving->allowed);
 	if (err == -ENODEV)
 		log_error("%s: the device went away: " ERR_FORMAT "; `ip link` shows what there is",
 			  serving->ifname, ERR_ARGS(err));
 	else if (err)
 		log_error("%s: cannot be looked up: " ERR_FORMAT, serving->ifname,
 			  ERR_SANDBOX_ARGS(err));
-	if (err == -ENODEV)
-		forget_known(serving->helper, serving->request->ifindex);
 	if (err)
 		return err;
-	match_known(serving->helper, serving->request->ifindex, &match);
-	memcpy(serving->ifname, match.first, sizeof(serving->ifname));
-	serving->allowed = match.allowed;
-	if (match.found)
+	if (serving->allowed.named)
 		return 0;
 	log_error("%s: is not in the configuration, so it is not touched; name it there first",
 		  serving->ifname);
@@ -310,104 +108,10 @@ static int check_allowed(struct serving *serving, bool allowed, const char *what
 
 static int check_queue(struct serving *serving, uint32_t queue)
 {
-	const struct allowed *allowed = &serving->allowed;
 	char what[32];
 
 	snprintf(what, sizeof(what), "queue %u", queue);
-	return check_allowed(serving,
-			     queue < QUEUES_PERMITTED &&
-				     (allowed->any_queue || allowed->queue[queue / WORD_BITS] &
-								    1ULL << queue % WORD_BITS),
-			     what);
-}
-
-/* --- what was changed --- */
-
-static struct change *change_of(struct helper *helper, int ifindex)
-{
-	for (unsigned i = 0; i < helper->changes; i++) {
-		if (helper->change[i].ifindex == ifindex && !helper->change[i].away)
-			return &helper->change[i];
-	}
-	return NULL;
-}
-
-/* The device is away, and what was changed of it is with it. */
-static void keep_away(struct helper *helper, struct change *change)
-{
-	unsigned away = 0, first = 0;
-
-	change->away = true;
-	for (unsigned i = helper->changes; i--;) {
-		if (helper->change[i].away) {
-			away++;
-			first = i;
-		}
-	}
-	if (away <= CHANGES_AWAY)
-		return;
-	helper->changes--;
-	memmove(&helper->change[first], &helper->change[first + 1],
-		(helper->changes - first) * sizeof(*helper->change));
-}
-
-/* It may be one that was away, also if it has another number now. */
-static void come_back(struct helper *helper, const struct netdev_event *device)
-{
-	for (unsigned i = 0; i < helper->changes; i++) {
-		struct change *change = &helper->change[i];
-
-		if (!change->away || strcmp(change->ifname, device->name) != 0 ||
-		    memcmp(change->mac, device->mac, MAC_LEN) != 0)
-			continue;
-		change->away = false;
-		change->ifindex = device->ifindex;
-		return;
-	}
-}
-
-/* The device's entry, a new one if it has none. Made before the change, so that none goes unremembered. Returns
- * 0, or -errno without a message. */
-static int change_new(struct helper *helper, int ifindex, struct change **change)
-{
-	struct netdev_event device;
-	struct change *grown;
-	int err = netdev_look(ifindex, &device);
-
-	if (err)
-		return err;
-	come_back(helper, &device);
-	*change = change_of(helper, ifindex);
-	if (*change)
-		return 0;
-	grown = reallocarray(helper->change, helper->changes + 1, sizeof(*grown));
-	if (!grown)
-		return -ENOMEM;
-	helper->change = grown;
-	*change = &helper->change[helper->changes++];
-	**change = (struct change){ .ifindex = ifindex };
-	memcpy((*change)->ifname, device.name, sizeof((*change)->ifname));
-	memcpy((*change)->mac, device.mac, sizeof((*change)->mac));
-	return 0;
-}
-
-/* A device that is gone has nothing to be put back. */
-static void put_back(const struct change *change)
-{
-	const struct opener_permits none = { 0 };
-	struct match match = { .permits = &none };
-	char command[96];
-	int err;
-
-	if (!change->vlan || change->away || netdev_names_of(change->ifindex, match_name, &match))
-		return;
-	err = offload_vlan_on(match.first, change->vlan);
-	if (!err || err == -ENODEV)
-		return;
-	offload_vlan_command(match.first, change->vlan, command, sizeof(command));
-	log_warning("%s: rx-vlan-offload was on before and cannot be switched on again: " ERR_FORMAT
-		    "; try %s",
-		    match.first, ERR_ARGS(err), command);
+	return check_allowed(serving, allowed_queue(&serving->allowed, queue), what);
 }
 
 /* --- its own rights --- */
@@ -429,15 +133,12 @@ static uint64_t needed_capabilities(const struct helper *helper)
 {
 	uint64_t needed = CAPABILITY(CAP_NET_ADMIN) | CAPABILITY(CAP_NET_RAW) |
 			  CAPABILITY(CAP_BPF) | CAPABILITY(CAP_IPC_LOCK);
-	bool looks = helper->opts->by_hand, shares = false;
+	const struct allowed all = permits_all(&helper->permits);
 
-	for (unsigned i = 0; i < helper->permits.count; i++) {
-		looks |= helper->permits.permit[i].allowed.replace;
-		shares |= helper->permits.permit[i].allowed.dispatcher;
-	}
-	if (looks) /* at other programs, their links and who holds them; and takes them off */
+	if (helper->opts->by_hand ||
+	    all.replace) /* at other programs, their links and who holds them; and takes them off */
 		needed |= CAPABILITY(CAP_SYS_ADMIN) | CAPABILITY(CAP_SYS_PTRACE);
-	if (shares) /* pins of everybody, in a folder that is root's, and who has them open */
+	if (all.dispatcher) /* pins of everybody, in a folder that is root's, and who has them open */
 		needed |= CAPABILITY(CAP_SYS_ADMIN) | CAPABILITY(CAP_SYS_PTRACE) |
 			  CAPABILITY(CAP_DAC_OVERRIDE);
 	if (helper->opts->by_hand) /* in everybody's folders of /proc */
@@ -455,13 +156,9 @@ static uint64_t needed_capabilities(const struct helper *helper)
 /* Whether there may be a dispatcher to be joined, or to be taken off with what it has pinned. */
 static bool may_touch_dispatchers(const struct helper *helper)
 {
-	for (unsigned i = 0; i < helper->permits.count; i++) {
-		const struct allowed *allowed = &helper->permits.permit[i].allowed;
+	const struct allowed all = permits_all(&helper->permits);
 
-		if (allowed->dispatcher || allowed->replace)
-			return true;
-	}
-	return false;
+	return all.dispatcher || all.replace;
 }
 
 /* Once, before a file is read: as who can read it later as well. A reload does not bring back what was given up. */
@@ -494,106 +191,13 @@ static bool pass_on(enum log_level level, const char *text, void *context)
 	return !opener_send(helper->fd, &answer, sizeof(answer), NULL);
 }
 
-/* --- programs in dispatchers --- */
-
-static void remove_dispatched(struct helper *helper, unsigned index)
-{
-	if (helper->dispatched[index].fd >= 0)
-		close(helper->dispatched[index].fd);
-	helper->dispatched[index] = helper->dispatched[--helper->dispatches];
-}
-
-/* Its device being away: the program stays there and passes everything, until the device comes back, others take
- * its place in the list, or the end. */
-static void keep_gone(struct helper *helper, unsigned index)
-{
-	unsigned gone = 0, first = index;
-
-	if (helper->dispatched[index].fd >= 0)
-		close(helper->dispatched[index].fd);
-	helper->dispatched[index].fd = -1;
-	for (unsigned i = helper->dispatches; i--;) {
-		if (helper->dispatched[i].fd < 0) {
-			gone++;
-			first = i;
-		}
-	}
-	if (gone <= DISPATCHED_GONE)
-		return;
-	dispatcher_forget(helper->dispatched[first].ifindex, helper->dispatched[first].prog_id);
-	remove_dispatched(helper, first);
-}
-
-static void leave_dispatcher(struct helper *helper, unsigned index)
-{
-	const struct dispatched *one = &helper->dispatched[index];
-
-	if (dispatcher_leave(one->ifname, one->ifindex, one->prog_id))
-		remove_dispatched(helper, index);
-	else
-		keep_gone(helper, index);
-}
-
-/* A device that was moved away and back still has what it had. */
-static void leave_from_before(struct helper *helper, int ifindex)
-{
-	for (unsigned i = helper->dispatches; i--;) {
-		if (helper->dispatched[i].fd < 0 && helper->dispatched[i].ifindex == ifindex)
-			leave_dispatcher(helper, i);
-	}
-}
-
-/* At the end. */
-static void leave_for_good(struct helper *helper)
-{
-	for (unsigned i = 0; i < helper->dispatches; i++) {
-		const struct dispatched *one = &helper->dispatched[i];
-
-		if (!dispatcher_leave(one->ifname, one->ifindex, one->prog_id))
-			dispatcher_forget(one->ifindex, one->prog_id);
-	}
-}
-
-/* Takes out the programs that nobody holds any more. What is to be said of it goes to standard error: the client
- * has asked for nothing, and would take it for our end. */
-static void leave_dispatchers(struct helper *helper)
+/* What is to be said of it goes to standard error: the client has asked for nothing, and would take it for our
+ * end. */
+static void leave_programs(struct helper *helper)
 {
 	log_capture(NULL, NULL);
-	for (unsigned i = helper->dispatches; i--;) {
-		struct pollfd end = { .fd = helper->dispatched[i].fd };
-
-		if (poll(&end, 1, 0) > 0)
-			leave_dispatcher(helper, i);
-	}
+	traces_leave_programs(&helper->traces);
 	log_capture(pass_on, helper);
-}
-
-/* Remembers a program that is in a dispatcher. Returns the client's end of the pipe, or -errno after a message;
- * then it is not in it any more. */
-static int hold_dispatched(struct serving *serving, uint32_t prog_id)
-{
-	struct helper *helper = serving->helper;
-	struct dispatched *grown;
-	int ends[2], err = 0;
-
-	grown = reallocarray(helper->dispatched, helper->dispatches + 1, sizeof(*grown));
-	if (grown)
-		helper->dispatched = grown;
-	if (!grown || pipe2(ends, O_CLOEXEC)) {
-		err = grown ? -errno : -ENOMEM;
-		log_error("%s: the XDP program cannot be held: " ERR_FORMAT, serving->ifname,
-			  ERR_ARGS(err));
-		(void)dispatcher_leave(serving->ifname, serving->request->ifindex, prog_id);
-		return err;
-	}
-	grown = &helper->dispatched[helper->dispatches++];
-	*grown = (struct dispatched){
-		.ifindex = serving->request->ifindex,
-		.prog_id = prog_id,
-		.fd = ends[0],
-	};
-	memcpy(grown->ifname, serving->ifname, sizeof(grown->ifname));
-	return ends[1];
 }
 
 /* --- the acts --- */
@@ -653,12 +257,13 @@ static int serve_dispatcher(struct serving *serving, struct prog *prog, struct p
 	prog_set_maps(&before, serving->given->fd);
 	if (serving->given->count)
 		opts->maps_of = &before;
-	leave_from_before(serving->helper, opts->ifindex);
+	traces_leave_from_before(&serving->helper->traces, opts->ifindex);
 	err = prog_open(prog, opts);
 	opts->maps_of = NULL;
 	if (err)
 		return err;
-	prog->link_fd = hold_dispatched(serving, prog->id);
+	prog->link_fd = traces_hold_program(&serving->helper->traces, serving->ifname,
+					    opts->ifindex, prog->id);
 	if (prog->link_fd >= 0)
 		return 0;
 	err = prog->link_fd;
@@ -864,37 +469,20 @@ static int serve_packet(struct serving *serving)
 
 static int serve_vlan_offload(struct serving *serving)
 {
-	struct change *change;
-	unsigned changed;
+	unsigned changed = 0;
 	int err = check_allowed(serving, serving->allowed.vlan_offload, "vlan-offload = off");
 
 	if (err)
 		return err;
-	err = change_new(serving->helper, serving->request->ifindex, &change);
-	if (err) {
-		log_error("%s: cannot be looked up: " ERR_FORMAT, serving->ifname,
-			  ERR_SANDBOX_ARGS(err));
-		return err;
-	}
-	err = offload_vlan_off(serving->ifname, &changed);
-	change->vlan |= changed;
-	serving->answer.changed = change->vlan;
+	err = traces_vlan_off(&serving->helper->traces, serving->ifname, serving->request->ifindex,
+			      &changed);
+	serving->answer.changed = changed;
 	return err;
 }
 
 static int serve_port_restore(struct serving *serving)
 {
-	struct helper *helper = serving->helper;
-	struct change *change = change_of(helper, serving->request->ifindex);
-
-	if (!change)
-		return 0;
-	if (change->vlan && netdev_gone(change->ifindex)) {
-		keep_away(helper, change);
-		return 0;
-	}
-	put_back(change);
-	*change = helper->change[--helper->changes];
+	traces_vlan_restore(&serving->helper->traces, serving->request->ifindex);
 	return 0;
 }
 
@@ -904,102 +492,30 @@ static int serve_peer_name(struct serving *serving)
 				sizeof(serving->answer.name));
 }
 
-static struct host_port *host_port_of(const struct helper *helper, const char *name)
-{
-	for (unsigned i = 0; i < helper->host_ports; i++) {
-		if (!strcmp(helper->host_port[i].name, name))
-			return &helper->host_port[i];
-	}
-	return NULL;
-}
-
-/* Its entry, which had better be there before it is. NULL: no memory. */
-static struct host_port *host_port_new(struct helper *helper, const char *name)
-{
-	struct host_port *grown =
-		reallocarray(helper->host_port, helper->host_ports + 1, sizeof(*grown));
-
-	if (!grown)
-		return NULL;
-	helper->host_port = grown;
-	grown += helper->host_ports++;
-	*grown = (struct host_port){ 0 };
-	snprintf(grown->name, sizeof(grown->name), "%s", name);
-	return grown;
-}
-
-static void host_port_forget(struct helper *helper, struct host_port *port)
-{
-	*port = helper->host_port[--helper->host_ports];
-}
-
-/* True if it is still there. */
-static bool host_port_stands(const char *name)
-{
-	struct netdev netdev;
-	char near[NETDEV_NAME_SIZE];
-
-	host_port_near(name, near);
-	return netdev_query(near, &netdev) != -ENODEV;
-}
-
-static bool is_permitted(const struct opener_permits *permits, const char *device)
-{
-	for (unsigned i = 0; i < permits->count; i++) {
-		if (!strcmp(permits->permit[i].device, device))
-			return true;
-	}
-	return false;
-}
-
 static int serve_host_port(struct serving *serving)
 {
 	const struct opener_request *request = serving->request;
 	char near[NETDEV_NAME_SIZE];
-	struct host_port *port;
-	int err;
 
 	/* Both ends' names must be some. */
 	if (!serving->ifname[0] ||
 	    strlen(serving->ifname) + sizeof(HOST_PORT_NEAR) > NETDEV_NAME_SIZE)
 		return refuse(serving, -EPROTO);
 	host_port_near(serving->ifname, near);
-	if (!is_permitted(&serving->helper->permits, near)) {
+	if (!permits_name(&serving->helper->permits, near)) {
 		log_error("host-port %s: is not in the configuration, so it is not made; name it "
 			  "there first",
 			  serving->ifname);
 		return refuse(serving, -EACCES);
 	}
-	port = host_port_of(serving->helper, serving->ifname);
-	if (port && host_port_stands(serving->ifname)) {
-		port->keep = request->host_port.keep;
-		return 0;
-	}
-	if (!port)
-		port = host_port_new(serving->helper, serving->ifname);
-	if (!port) {
-		log_error("out of memory");
-		return -ENOMEM;
-	}
-	err = host_port_make(port->name, request->host_port.mtu);
-	port->keep = request->host_port.keep;
-	if (err)
-		host_port_forget(serving->helper, port);
-	return err;
+	return traces_host_port(&serving->helper->traces, serving->ifname, request->host_port.mtu,
+				request->host_port.keep);
 }
 
 /* Only what was made here. */
 static int serve_host_port_remove(struct serving *serving)
 {
-	struct host_port *port = host_port_of(serving->helper, serving->ifname);
-	int err = 0;
-
-	if (!port)
-		return 0;
-	if (!port->keep)
-		err = host_port_remove(port->name);
-	host_port_forget(serving->helper, port);
-	return err;
+	return traces_host_port_remove(&serving->helper->traces, serving->ifname);
 }
 
 /* A request that comes with other fds than these, or is about a device that is not configured, does not
@@ -1085,15 +601,13 @@ static void wait_request(struct helper *helper)
 {
 	for (;;) {
 		struct pollfd fds[1 + DISPATCHED_WATCHED];
-		unsigned count = 0;
+		unsigned count;
 
-		leave_dispatchers(helper);
-		fds[count++] = (struct pollfd){ .fd = helper->fd, .events = POLLIN };
-		for (unsigned i = 0; i < helper->dispatches && count < sizeof(fds) / sizeof(fds[0]);
-		     i++)
-			fds[count++] = (struct pollfd){ .fd = helper->dispatched[i].fd };
+		leave_programs(helper);
+		fds[0] = (struct pollfd){ .fd = helper->fd, .events = POLLIN };
+		count = 1 + traces_watch_programs(&helper->traces, &fds[1], DISPATCHED_WATCHED);
 		if (poll(fds, count, -1) > 0 && fds[0].revents) {
-			leave_dispatchers(helper);
+			leave_programs(helper);
 			return;
 		}
 	}
@@ -1154,13 +668,7 @@ void opener_helper_run(int socket, pid_t client, const struct opener_opts *opts)
 		wait_request(&helper);
 	while (serve_next(&helper));
 	log_capture(NULL, NULL);
-	leave_for_good(&helper);
-	for (unsigned i = 0; i < helper.changes; i++)
-		put_back(&helper.change[i]);
-	for (unsigned i = 0; i < helper.host_ports; i++) {
-		if (!helper.host_port[i].keep)
-			(void)host_port_remove(helper.host_port[i].name);
-	}
+	traces_undo(&helper.traces);
 	/* Not exit(): buffers and what is to be done at the end are the parent's. */
 	_exit(EXIT_SUCCESS);
 }

@@ -52,7 +52,7 @@ static int teardown(void **state)
 	close(client);
 	close(helper.fd);
 	free(helper.permits.permit);
-	free(helper.change);
+	traces_undo(&helper.traces);
 	return 0;
 }
 
@@ -255,70 +255,6 @@ static void method_that_is_not_configured_is_refused(void **state)
 	assert_int_equal(asked(request, NULL, text), -EPROTO);
 }
 
-/* What was changed on a device that goes is put back when it is there again, whatever its number. */
-static void changes_go_with_their_device_and_come_back(void **state)
-{
-	struct opener_request request = { .ifindex = INT32_MAX };
-	struct serving serving = { .helper = &helper, .request = &request };
-	struct netdev_event other = { .ifindex = 7, .name = "d0", .mac = { 2, 0, 0, 0, 0, 1 } };
-
-	(void)state;
-	for (unsigned i = 0; i < CHANGES_AWAY + 3; i++) {
-		struct change *change = NULL;
-
-		if (change_new(&helper, INT32_MAX, &change) || !change)
-			abort(); /* clang-tidy takes an assertion for one that may return */
-		assert_int_equal(change->vlan, 0);
-		*change = (struct change){ .ifindex = INT32_MAX, .vlan = i + 1, .ifname = "d0" };
-		change->mac[5] = (uint8_t)i;
-		assert_int_equal(serve_port_restore(&serving), 0);
-		assert_null(change_of(&helper, INT32_MAX));
-	}
-	assert_int_equal(helper.changes, CHANGES_AWAY);
-	come_back(&helper, &other);
-	assert_null(change_of(&helper, 7));
-	other.mac[0] = 0;
-	other.mac[5] = CHANGES_AWAY;
-	come_back(&helper, &other);
-	assert_int_equal(change_of(&helper, 7)->vlan, CHANGES_AWAY + 1);
-	other.mac[5] = 2; /* the oldest made room */
-	other.ifindex = 8;
-	come_back(&helper, &other);
-	assert_null(change_of(&helper, 8));
-}
-
-/* What nobody holds any more is let go of; on a device that is not there it is remembered, up to a limit. */
-static void programs_in_dispatchers_are_held_by_a_pipe(void **state)
-{
-	enum { HELD = DISPATCHED_GONE + 3 };
-	struct opener_request request = { .ifindex = INT32_MAX };
-	struct serving serving = { .helper = &helper, .request = &request };
-	int end[HELD];
-
-	(void)state;
-	for (uint32_t i = 0; i < HELD; i++) {
-		end[i] = hold_dispatched(&serving, i + 1);
-		assert_true(end[i] > 0);
-	}
-	leave_dispatchers(&helper);
-	assert_int_equal(helper.dispatches, HELD);
-	for (unsigned i = 0; i < HELD; i++)
-		assert_true(helper.dispatched[i].fd > 0);
-	close(end[0]);
-	leave_dispatchers(&helper);
-	assert_int_equal(helper.dispatches, HELD);
-	for (unsigned i = 0; i < HELD; i++)
-		assert_int_equal(helper.dispatched[i].fd < 0, helper.dispatched[i].prog_id == 1);
-	for (unsigned i = 1; i < HELD; i++)
-		close(end[i]);
-	leave_dispatchers(&helper);
-	assert_int_equal(helper.dispatches, DISPATCHED_GONE);
-	leave_for_good(&helper);
-	free(helper.dispatched);
-	helper.dispatched = NULL;
-	helper.dispatches = 0;
-}
-
 /* What the configuration does not have of a device that it names. */
 static void act_that_is_not_configured_is_refused(void **state)
 {
@@ -468,10 +404,6 @@ int main(void)
 		cmocka_unit_test_setup_teardown(map_that_is_not_configured_is_not_opened, setup,
 						teardown),
 		cmocka_unit_test_setup_teardown(method_that_is_not_configured_is_refused, setup,
-						teardown),
-		cmocka_unit_test_setup_teardown(changes_go_with_their_device_and_come_back, setup,
-						teardown),
-		cmocka_unit_test_setup_teardown(programs_in_dispatchers_are_held_by_a_pipe, setup,
 						teardown),
 		cmocka_unit_test_setup_teardown(act_that_is_not_configured_is_refused, setup,
 						teardown),
