@@ -253,7 +253,7 @@ static int make_worker(struct forwarder *forwarder)
 		.number = plan->queue,
 		.cpu = plan->cpu,
 		.batch = conf->batch,
-		.poll = conf->poll,
+		.wait = conf->wait,
 		.busy_poll = conf->busy_poll,
 		.finite = conf->tx.count > 0,
 		.frags = conf->frags,

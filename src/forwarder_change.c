@@ -80,11 +80,11 @@ static void apply_params(struct forwarder *forwarder, const struct conf_forward 
 	const struct conf_forward *conf = forwarder->conf;
 	struct worker_params wanted = {
 		.batch = conf->batch,
-		.poll = conf->poll,
+		.wait = conf->wait,
 		.busy_poll = conf->busy_poll,
 	};
 
-	if (before->batch == conf->batch && before->poll == conf->poll &&
+	if (before->batch == conf->batch && before->wait == conf->wait &&
 	    before->busy_poll == conf->busy_poll)
 		return;
 	if (before->busy_poll != conf->busy_poll && set_busy_poll(forwarder, conf->busy_poll))

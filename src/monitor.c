@@ -116,7 +116,7 @@ static void collect_sockets(struct forwarder *forwarder, struct report *report, 
 			.native = port->prog.native,
 			.zero_copy = lane->xsk.zero_copy,
 			.need_wakeup = lane->xsk.need_wakeup,
-			.poll = forwarder->conf->poll,
+			.poll = forwarder->conf->wait == CONF_WAIT_POLL,
 			.frags = forwarder->conf->frags,
 			.busy_poll = busy_poll,
 			.counts = queue,
@@ -226,9 +226,7 @@ static void describe_worker(const struct forwarder *forwarder, struct report_wor
 	report->forward = conf->name;
 	report->mode = forwarder->mode;
 	report->cpu = worker->cpu;
-	report->wait = conf->busy_poll ? REPORT_WAIT_BUSY_POLL :
-		       conf->poll      ? REPORT_WAIT_POLL :
-					 REPORT_WAIT_SPIN;
+	report->wait = conf->wait;
 }
 
 static void ask_workers(const struct fleet *fleet)

@@ -7,7 +7,7 @@ import itertools
 
 MODES = ("rxdrop", "txpush", "l2fwd", "patch")
 ATTACHES = ("native", "skb")
-WAITS = ("spin", "poll", "busy-poll")
+WAITS = ("adaptive", "spin", "poll", "busy-poll")
 CORES = ("two", "one")
 BATCHES = (32, 64, 256)
 

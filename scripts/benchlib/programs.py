@@ -93,6 +93,16 @@ class Program:
 
 class Millraced(Program):
     has_workers = True
+    _waiting = None
+
+    @property
+    def waiting(self):
+        """Flags of each way to wait; a build from before wait = adaptive spins by default."""
+        if self._waiting is None:
+            told = subprocess.run([self.path, "--help"], capture_output=True, text=True, check=False)
+            spin = ["--wait=spin"] if "--wait=" in told.stdout else []
+            self._waiting = {"adaptive": [], "spin": spin, "poll": ["-p"], "busy-poll": ["-B", *spin]}
+        return self._waiting
 
     def bridge_argv(self, cell):
         """What flags cannot ask for, in a file."""
@@ -119,7 +129,7 @@ class Millraced(Program):
             argv += ["-i", port]
         argv += ["-q", "0" if max(cell.port_widths) == 1 else "all"]
         argv += ["-S" if cell.attach == "skb" else "-N", "-c"]
-        argv += {"spin": [], "poll": ["-p"], "busy-poll": ["-B"]}[cell.wait]
+        argv += self.waiting[cell.wait]
         argv += ["-b", str(cell.batch), "-n", "1", "-d", str(run_seconds(self.options)), "--json"]
         argv += [f"--control-socket={self.options.control}"] if cell.asking else []
         pollers = self.options.places[cell.cores].pollers
@@ -221,7 +231,7 @@ class Xdpsock(Program):
         # Without -c it does not kick a copy-mode device and frames stay where they are.
         argv = ["taskset", "-c", str(self.options.cpu_forward), "stdbuf", "-oL", self.path, mode]
         argv += ["-i", "d0", "-q", "0", "-S" if cell.attach == "skb" else "-N", "-c"]
-        argv += {"spin": [], "poll": ["-p"], "busy-poll": ["-B"]}[cell.wait]
+        argv += {"adaptive": [], "spin": [], "poll": ["-p"], "busy-poll": ["-B"]}[cell.wait]
         return argv + ["-b", str(cell.batch), "-n", "1", "-d", str(run_seconds(self.options))]
 
     def series(self, tool, cell):
@@ -266,7 +276,7 @@ class Testpmd(Program):
     MBUFS = 16384  # for the rings of two ports (2,048 each way) and a burst under way
 
     def suits(self, cell):
-        return cell.mode in self.FORWARD and cell.attach == "native" and cell.wait != "poll"
+        return cell.mode in self.FORWARD and cell.attach == "native" and cell.wait not in ("poll", "adaptive")
 
     def _eal(self):
         cpu = self.options.cpu_forward

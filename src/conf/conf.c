@@ -5,13 +5,12 @@
 
 #include "conf/table.h"
 
-void conf_forward_defaults(struct conf_forward *forward, bool file)
+void conf_forward_defaults(struct conf_forward *forward)
 {
 	/* Locally administered, so that it is nobody's. */
 	static const uint8_t destination[MAC_LEN] = { 0x02, 0x00, 0x00, 0x00, 0x00, 0x02 };
 
 	memset(forward, 0, sizeof(*forward));
-	forward->poll = file;
 	forward->batch = 64;
 	forward->frame_size = 4096;
 	forward->ring_size = 2048;

@@ -99,6 +99,13 @@ enum conf_program_lost {
 /* Longest -I text: a line of /proc/interrupts names a driver and an interface in far less. */
 #define CONF_IRQ_SIZE 64
 
+/* What a poller does that has nothing to do. */
+enum conf_wait {
+	CONF_WAIT_ADAPTIVE, /* spins a moment where that pays, else sleeps in poll(): fwd/waiting.h */
+	CONF_WAIT_SPIN,
+	CONF_WAIT_POLL, /* sleeps at once */
+};
+
 /* Sizes of generated frames, in the order they are sent. */
 enum conf_sizes {
 	CONF_SIZES_RANGE, /* size_min, size_min + 1, ... size_max, and again; often one size */
@@ -159,7 +166,7 @@ struct conf_forward {
 	unsigned ports;
 	const struct conf_port *port[CONF_PORTS_MAX]; /* of the same conf */
 	struct number_list cpus; /* empty: the CPUs this process may run on, the NIC's node first */
-	bool poll;		 /* sleep in poll() instead of spinning */
+	enum conf_wait wait;	 /* what a poller does that has nothing to do */
 	bool busy_poll;		 /* the poller runs the driver's NAPI from its own calls */
 	bool no_need_wakeup;	 /* bind without XDP_USE_NEED_WAKEUP */
 	bool frags;		 /* a packet may take several descriptors */
@@ -207,9 +214,9 @@ struct conf {
 	bool keep_privileges;
 };
 
-/* What is not said otherwise: of a forward, and of a port. `file`: by a file, where a forward sleeps in
- * poll() and a port has all its queues; flags are xdpsock's, which spins on queue 0. */
-void conf_forward_defaults(struct conf_forward *forward, bool file);
+/* What is not said otherwise: of a forward, and of a port. `file`: by a file, where a port has all its
+ * queues; flags are xdpsock's, which serves queue 0. */
+void conf_forward_defaults(struct conf_forward *forward);
 void conf_port_defaults(struct conf_port *port, bool file);
 
 /* Fills in what follows from the rest: frames_per_queue if it is 0, batch if `batch_given` is not, sizes

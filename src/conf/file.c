@@ -742,7 +742,7 @@ static void read_conf(struct file *file)
 		file->out_of_memory = true;
 		return;
 	}
-	conf_forward_defaults(&file->defaults, true);
+	conf_forward_defaults(&file->defaults);
 	read_sections(file, IN_MILLRACE, read_millrace);
 	read_sections(file, IN_PORT, read_port);
 	read_sections(file, IN_FORWARD, read_forward);

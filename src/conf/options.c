@@ -200,6 +200,9 @@ static int check_flags(struct parse *parse)
 			    conf->ports);
 	if (given(parse, 'S') && given(parse, 'N'))
 		return fail(parse, "-S and -N exclude each other: give one");
+	if (given(parse, 'p') && parse->options->given[option_index(option_find("wait"))] &&
+	    conf->wait != CONF_WAIT_POLL)
+		return fail(parse, "-p and --wait exclude each other: give one");
 	if (given(parse, 'z') && given(parse, 'c'))
 		return fail(parse, "-z and -c exclude each other: give one");
 	option_check_run(&parse->check, parse->conf);
@@ -218,7 +221,7 @@ static int conf_of_flags(struct conf *conf)
 	conf->interval_s = 1;
 	if (!conf->forward || !conf->port)
 		return -ENOMEM;
-	conf_forward_defaults(conf->forward, false);
+	conf_forward_defaults(conf->forward);
 	snprintf(conf->forward->name, sizeof(conf->forward->name), "main");
 	return 0;
 }

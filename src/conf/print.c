@@ -23,11 +23,11 @@ static bool print_differs(const struct option_row *row, const struct part *part,
 }
 
 /* Forwards are the same where what depends on other members is as those have it. */
-static struct conf_forward plain_forward(const struct conf_forward *forward, bool file)
+static struct conf_forward plain_forward(const struct conf_forward *forward)
 {
 	struct conf_forward plain;
 
-	conf_forward_defaults(&plain, file);
+	conf_forward_defaults(&plain);
 	plain.ring_size = forward->ring_size;
 	plain.tx.vlan = forward->tx.vlan;
 	plain.tx.timestamp = forward->tx.timestamp;
@@ -112,7 +112,7 @@ void conf_print(FILE *out, const struct conf *conf)
 		print_section(out, IN_PORT, header, &part, &first);
 	}
 	for (unsigned i = 0; i < conf->forwards; i++) {
-		struct conf_forward plain = plain_forward(&conf->forward[i], true);
+		struct conf_forward plain = plain_forward(&conf->forward[i]);
 
 		part.plain.forward = &plain;
 		part.place.forward = &conf->forward[i];
@@ -200,8 +200,7 @@ unsigned conf_run_different(const struct conf *one, const struct conf *other, ch
 /* True if what a key says can be said by flags too. */
 static bool has_flag(const struct option_row *key, const char *text)
 {
-	if (key->name || key->kind == &kind_device || key->kind == &kind_ports ||
-	    key->kind == &kind_wait)
+	if (key->name || key->kind == &kind_device || key->kind == &kind_ports)
 		return true;
 	if (key->kind == &kind_words && !strcmp(text, "patch"))
 		return true; /* -l with two interfaces */
@@ -278,6 +277,8 @@ static void print_short(FILE *out, const struct option_row *row, const struct pa
 	const struct option_row *key = option_find(row->sets);
 	char text[OPTION_TEXT_SIZE];
 
+	if (key->name)
+		return; /* that one says it whatever it is */
 	key->kind->print(key, &part->place, text, sizeof(text));
 	if (!strcmp(text, "patch"))
 		snprintf(text, sizeof(text), "l2fwd");
@@ -295,7 +296,7 @@ bool conf_print_flags(FILE *out, const struct conf *conf)
 
 	if (!conf->forwards || !conf->ports)
 		return false;
-	plain = plain_forward(&conf->forward[0], false);
+	plain = plain_forward(&conf->forward[0]);
 	conf_port_defaults(&plain_port, false);
 	part.plain.port = &plain_port;
 	part.plain.forward = &plain;

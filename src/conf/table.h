@@ -153,7 +153,7 @@ extern const struct option_kind kind_uint64;
 extern const struct option_kind kind_queues; /* a port's: a list, or auto */
 extern const struct option_kind kind_cpus;   /* a struct number_list, or auto */
 extern const struct option_kind kind_tx_size, kind_sizes, kind_pattern, kind_mac, kind_source_mac;
-extern const struct option_kind kind_wait;	 /* poll and busy_poll of a forward */
+extern const struct option_kind kind_wait;	 /* wait and busy_poll of a forward */
 extern const struct option_kind kind_device;	 /* a port's */
 extern const struct option_kind kind_irq_string; /* a conf's */
 extern const struct option_kind kind_socket_path, kind_group, kind_user;

@@ -453,34 +453,47 @@ const struct option_kind kind_source_mac = { parse_source_mac, print_source_mac 
 
 /* The rest. */
 
-/* Notes one word of a wait. Returns false if it is none. */
-static bool add_wait(const char *word, bool *spin, struct conf_forward *forward)
+static const char *const wait_words[] = {
+	[CONF_WAIT_ADAPTIVE] = "adaptive",
+	[CONF_WAIT_SPIN] = "spin",
+	[CONF_WAIT_POLL] = "poll",
+};
+
+#define WAIT_WORDS (sizeof(wait_words) / sizeof(wait_words[0]))
+
+/* Notes one word of a wait, of which `ways` are counted. Returns false if it is none. */
+static bool add_wait(const char *word, unsigned *ways, struct conf_forward *forward)
 {
-	if (!strcmp(word, "spin"))
-		*spin = true;
-	else if (!strcmp(word, "poll"))
-		forward->poll = true;
-	else if (!strcmp(word, "busy-poll"))
+	if (!strcmp(word, "busy-poll")) {
 		forward->busy_poll = true;
-	else
-		return false;
-	return true;
+		return true;
+	}
+	for (size_t i = 0; i < WAIT_WORDS; i++) {
+		if (strcmp(word, wait_words[i]) != 0)
+			continue;
+		forward->wait = (enum conf_wait)i;
+		++*ways;
+		return true;
+	}
+	return false;
 }
 
+/* What is not said stays as it is: flags say the two in words of their own. */
 static int parse_wait(const struct option_row *row, const char *value,
 		      const struct option_place *place, struct option_wrong *wrong)
 {
-	struct conf_forward *forward = place->forward;
 	char words[64], *rest = words, *word;
-	bool spin = false, known = strlen(value) < sizeof(words);
+	unsigned ways = 0, said = 0;
+	bool known = strlen(value) < sizeof(words);
 
 	(void)row;
 	snprintf(words, sizeof(words), "%s", value);
-	forward->poll = forward->busy_poll = false;
-	while (known && (word = strsep(&rest, " \t")))
-		known = !*word || add_wait(word, &spin, forward);
-	if (!known || (spin && forward->poll) || !(spin || forward->poll || forward->busy_poll))
-		return fail(wrong, "must be spin, poll, busy-poll (spinning) or poll busy-poll");
+	while (known && (word = strsep(&rest, ", \t"))) {
+		known = !*word || add_wait(word, &ways, place->forward);
+		said += *word != '\0';
+	}
+	if (!known || !said || ways > 1)
+		return fail(wrong, "must be adaptive, spin or poll; busy-poll may stand beside it");
 	return 0;
 }
 
@@ -490,11 +503,8 @@ static void print_wait(const struct option_row *row, const struct option_place *
 	const struct conf_forward *forward = place->forward;
 
 	(void)row;
-	snprintf(text, size, "%s%s%s", forward->poll || forward->busy_poll ? "" : "spin",
-		 forward->poll ? "poll" : "",
-		 !forward->busy_poll ? "" :
-		 forward->poll	     ? " busy-poll" :
-				       "busy-poll");
+	snprintf(text, size, "%s%s", wait_words[forward->wait],
+		 forward->busy_poll ? ",busy-poll" : "");
 }
 
 const struct option_kind kind_wait = { parse_wait, print_wait };

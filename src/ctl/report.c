@@ -14,12 +14,12 @@ const char *report_link_name(enum report_link link)
 	return names[link];
 }
 
-const char *report_wait_name(enum report_wait wait)
+const char *report_wait_name(enum conf_wait wait)
 {
 	static const char *const names[] = {
-		[REPORT_WAIT_SPIN] = "spin",
-		[REPORT_WAIT_POLL] = "poll",
-		[REPORT_WAIT_BUSY_POLL] = "busy-poll",
+		[CONF_WAIT_ADAPTIVE] = "adaptive",
+		[CONF_WAIT_SPIN] = "spin",
+		[CONF_WAIT_POLL] = "poll",
 	};
 
 	return names[wait];

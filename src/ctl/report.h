@@ -6,6 +6,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#include "conf/conf.h"
 #include "fwd/fdb.h"
 #include "fwd/mode.h"
 #include "fwd/stats.h"
@@ -80,19 +81,12 @@ struct report_port {
 	struct fdb_counts fdb;	   /* which has learned this there */
 };
 
-/* How a worker waits. */
-enum report_wait {
-	REPORT_WAIT_SPIN,
-	REPORT_WAIT_POLL,
-	REPORT_WAIT_BUSY_POLL,
-};
-
 struct report_worker {
 	const char *forward; /* its name in the configuration */
 	unsigned number;     /* in that forward, as the plan has it */
 	const struct mode *mode;
 	unsigned cpu;
-	enum report_wait wait;
+	enum conf_wait wait;
 	bool fresh; /* counts are not those of the report before */
 	struct worker_counts counts;
 };
@@ -114,7 +108,7 @@ struct report {
 
 /* The words for them, as reports spell them. Static. */
 const char *report_link_name(enum report_link link);
-const char *report_wait_name(enum report_wait wait);
+const char *report_wait_name(enum conf_wait wait);
 const char *report_busy_poll_name(enum report_busy_poll busy_poll);
 const char *report_call_name(enum call_count call);
 

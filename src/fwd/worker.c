@@ -23,6 +23,9 @@
  * them. In copy mode a frame is completed within microseconds of being taken. */
 #define DRAIN_STUCK_NS (300 * NSEC_PER_MSEC)
 
+/* What a timer may be late, ns: 50 us of slack that the kernel gives every thread, and as much for waking up. */
+#define DUE_SPIN_NS 100000
+
 /* Between two looks at whether a worker has answered. */
 #define ANSWER_NAP_US 200
 
@@ -61,7 +64,8 @@ int worker_new(struct worker **result, const struct worker_opts *opts, struct um
 	worker->number = opts->number;
 	worker->cpu = opts->cpu;
 	worker->batch = opts->batch;
-	worker->poll = opts->poll;
+	worker->wait = (uint8_t)opts->wait;
+	worker->waiting = waiting_new();
 	worker->finite = opts->finite;
 	worker->retries = opts->retries;
 	worker->busy_poll = opts->busy_poll;
@@ -280,7 +284,7 @@ static void take_up_params(struct worker *worker)
 	if (!params)
 		return;
 	worker->batch = params->batch;
-	worker->poll = params->poll;
+	worker->wait = (uint8_t)params->wait;
 	worker->busy_poll = params->busy_poll;
 	for (unsigned i = 0; i < worker->queues; i++)
 		worker->queue[i].busy_poll = params->busy_poll;
@@ -502,7 +506,7 @@ void worker_sleep(struct worker *worker, int timeout_ms)
 	}
 	if (any_inlet_held(worker) && WORKER_NAP_MS < timeout_ms)
 		timeout_ms = WORKER_NAP_MS;
-	if (worker->poll)
+	if (worker->wait != CONF_WAIT_SPIN)
 		worker->polls++;
 	store_release(&worker->asleep, 1); /* pairs with answered() */
 	if (inlets_settle(worker) && poll(worker->pollfd, 1 + worker->queues, timeout_ms) > 0 &&
@@ -511,6 +515,98 @@ void worker_sleep(struct worker *worker, int timeout_ms)
 	inlets_wake(worker);
 	store_release(&worker->asleep, 0);
 }
+
+/* --- wait = adaptive --- */
+
+/* Grows with every frame that comes in or back. */
+static uint64_t count_moved(const struct worker *worker)
+{
+	uint64_t moved = 0;
+
+	for (unsigned i = 0; i < worker->queues; i++)
+		moved += worker->queue[i].rx.own + worker->queue[i].completion.own +
+			 worker->queue[i].tx.own;
+	for (unsigned i = 0; i < worker->inlets; i++)
+		moved += worker->inlet[i].in.own;
+	return moved;
+}
+
+/* A look at rings whose entries the next pass reads, with acquire: relaxed does here. */
+static bool frames_wait(const struct worker *worker)
+{
+	for (unsigned i = 0; i < worker->queues; i++) {
+		const struct queue *queue = &worker->queue[i];
+
+		if (worker->receives && !queue->held &&
+		    load_relaxed(queue->rx.producer) != (uint32_t)queue->rx.own)
+			return true;
+		if (load_relaxed(queue->completion.producer) != (uint32_t)queue->completion.own)
+			return true;
+	}
+	for (unsigned i = 0; i < worker->inlets; i++) {
+		const struct ring *in = &worker->inlet[i].in;
+
+		if (!worker->inlet[i].held && load_relaxed(in->producer) != (uint32_t)in->own)
+			return true;
+	}
+	return false;
+}
+
+/* The calls that a pass makes where nothing comes. */
+static void kick_again(struct worker *worker)
+{
+	for (unsigned i = 0; i < worker->queues; i++) {
+		if (worker->queue[i].unsent)
+			queue_kick_tx(&worker->queue[i]);
+		if (worker->queue[i].flag_wakes || worker->queue[i].busy_poll)
+			queue_kick_rx(&worker->queue[i]);
+	}
+}
+
+/* True if there is something to do: a frame, or what the main thread wants. */
+static bool spin(struct worker *worker, uint32_t spin_ns)
+{
+	struct waiting *waiting = &worker->waiting;
+	uint64_t start_ns = waiting->since_ns, look_ns = start_ns, now_ns;
+	bool hole;
+
+	do {
+		cpu_relax();
+		kick_again(worker);
+		now_ns = clock_now_ns();
+		if (frames_wait(worker)) {
+			waiting_spun(waiting, spin_ns, now_ns - start_ns, true);
+			return true;
+		}
+		/* Relaxed: they carry nothing but themselves. */
+		if (load_relaxed(&worker->asked) != worker->answered || load_relaxed(&worker->stop))
+			return true;
+		hole = now_ns - look_ns > WAITING_HOLE_NS;
+		look_ns = now_ns;
+	} while (!hole && now_ns - start_ns < spin_ns);
+	waiting_spun(waiting, spin_ns, now_ns - start_ns, false);
+	return false;
+}
+
+void worker_wait_adaptive(struct worker *worker)
+{
+	struct waiting *waiting = &worker->waiting;
+	uint64_t moved = count_moved(worker);
+
+	if (moved != waiting->moved) { /* else it is still the same silence */
+		uint32_t spin_ns = waiting_spin_ns(waiting);
+
+		waiting->moved = moved;
+		waiting->since_ns = clock_now_ns();
+		if (spin_ns && spin(worker, spin_ns))
+			return;
+	}
+	worker_sleep(worker, WORKER_SLEEP_MS);
+	if (frames_wait(worker))
+		waiting_slept(waiting, clock_now_ns() - waiting->since_ns);
+}
+
+/* --- the end of a job --- */
 
 static uint64_t count_pending(const struct worker *worker)
 {
@@ -554,6 +650,23 @@ void worker_check_done(struct worker *worker)
 		return; /* others' writes have filled it: somebody is told */
 }
 
+/* Sleeps for less than poll()'s milliseconds as well; only for the last part, which no timer meets, it spins. */
+static void wait_due_adaptive(struct worker *worker, uint64_t wait_ns)
+{
+	struct timespec nap = { .tv_nsec = (long)(wait_ns - DUE_SPIN_NS) };
+
+	if (!wait_ns) /* due, and cannot leave: as where nothing is timed */
+		worker_wait_adaptive(worker);
+	else if (wait_ns >= 2 * NSEC_PER_MSEC)
+		worker_sleep(worker, wait_ns / NSEC_PER_MSEC > WORKER_SLEEP_MS ?
+					     WORKER_SLEEP_MS :
+					     (int)(wait_ns / NSEC_PER_MSEC) - 1);
+	else if (wait_ns > 2 * DUE_SPIN_NS)
+		clock_nanosleep(CLOCK_MONOTONIC, 0, &nap, NULL);
+	else
+		cpu_relax();
+}
+
 void worker_wait_due(struct worker *worker)
 {
 	const struct tx_job *job = worker->tx_job;
@@ -566,7 +679,9 @@ void worker_wait_due(struct worker *worker)
 	} else if (job->cycle.period_ns) {
 		worker_sleep(worker,
 			     wait_ms > WORKER_SLEEP_MS ? WORKER_SLEEP_MS : (int)wait_ms - 1);
-	} else if (worker->poll) {
+	} else if (worker->wait == CONF_WAIT_ADAPTIVE) {
+		wait_due_adaptive(worker, wait_ns);
+	} else if (worker->wait == CONF_WAIT_POLL) {
 		if (!wait_ns) /* due, and cannot leave: as where nothing is timed */
 			wait_ms = WORKER_SLEEP_MS;
 		else if (!wait_ms) /* less cannot be slept; what gets due meanwhile goes together */

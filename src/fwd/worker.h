@@ -35,6 +35,7 @@
 #include "fwd/queue.h"
 #include "fwd/stats.h"
 #include "fwd/tx_job.h"
+#include "fwd/waiting.h"
 #include "xdp/pool.h"
 #include "xdp/umem.h"
 #include "xdp/xsk.h"
@@ -67,7 +68,7 @@ struct worker {
 	uint32_t batch;	      /* packets a port and pass */
 	uint16_t queues;      /* used entries of queue[] */
 	uint16_t inlets;      /* used entries of inlet[] */
-	bool poll;	      /* sleeps when idle; else it spins */
+	uint8_t wait;	      /* enum conf_wait: what it does when idle */
 	bool busy_poll;	      /* its sockets run the driver's NAPI */
 	bool timed;	      /* its frames are due at times */
 	bool finite;	      /* ends by itself: txpush with a count */
@@ -112,12 +113,13 @@ struct worker {
 	struct inlet *inlet; /* what other workers hand over. Owned. */
 	struct worker_counts scratch;
 	struct pollfd pollfd[CONF_PORTS_MAX + 1];
-	struct tx_job *tx_job; /* txpush only. Owned. */
-	uint64_t polls;	       /* calls of poll() */
-	uint64_t done_ns;      /* since when only completions are missing; 0: frames are */
-	uint64_t done_pending; /* ... and how many were, then */
-	unsigned retries;      /* seconds to wait for them */
-	bool gave_up;	       /* they did not come. Read by the daemon after the end. */
+	struct tx_job *tx_job;	/* txpush only. Owned. */
+	struct waiting waiting; /* of wait = adaptive */
+	uint64_t polls;		/* calls of poll() */
+	uint64_t done_ns;	/* since when only completions are missing; 0: frames are */
+	uint64_t done_pending;	/* ... and how many were, then */
+	unsigned retries;	/* seconds to wait for them */
+	bool gave_up;		/* they did not come. Read by the daemon after the end. */
 	uint64_t unbalanced;  /* frames that were in no ring or in two when its ports were closed */
 	uint32_t first_frame; /* of its own, in the umem */
 	unsigned number;      /* the queue number it serves */
@@ -151,7 +153,7 @@ ASSERT_GROUP(worker, thread, 1);
 /* What may change while a worker runs. Never edited once it was given to one. */
 struct worker_params {
 	unsigned batch; /* packets a port and pass, 1 to the ring size */
-	bool poll;	/* sleep when idle; else spin */
+	enum conf_wait wait;
 	bool busy_poll; /* its sockets are set to it */
 };
 
@@ -159,7 +161,7 @@ struct worker_opts {
 	unsigned number; /* the queue number it serves */
 	unsigned cpu;
 	unsigned batch; /* 1 to the ring size */
-	bool poll;
+	enum conf_wait wait;
 	bool busy_poll; /* its sockets are set to it */
 	bool finite;
 	bool frags;	       /* its sockets are bound so: packets of several descriptors */

@@ -23,6 +23,9 @@ typedef uint32_t burst_fn(struct worker *worker, struct queue *queue, bool plain
 /* Publishes, then sleeps until a port has something to do, worker_stop(), or timeout_ms at most. */
 void worker_sleep(struct worker *worker, int timeout_ms);
 
+/* As worker_wait(), for wait = adaptive: looks out for a frame where waiting.h says so, else sleeps. */
+void worker_wait_adaptive(struct worker *worker);
+
 /* As worker_wait(), for a worker whose frames are due at times. */
 void worker_wait_due(struct worker *worker);
 
@@ -307,7 +310,9 @@ static always_inline void worker_wait(struct worker *worker)
 		worker_find_lost(worker);
 	if (worker->timed)
 		worker_wait_due(worker);
-	else if (worker->poll)
+	else if (worker->wait == CONF_WAIT_ADAPTIVE)
+		worker_wait_adaptive(worker);
+	else if (worker->wait == CONF_WAIT_POLL)
 		worker_sleep(worker, WORKER_SLEEP_MS);
 	else
 		cpu_relax();

@@ -114,7 +114,7 @@ static bool same_storm_limits(const struct conf_port *before, const struct conf_
 
 static bool same_params(const struct plan_forward *before, const struct plan_forward *after)
 {
-	if (before->conf->poll != after->conf->poll ||
+	if (before->conf->wait != after->conf->wait ||
 	    before->conf->busy_poll != after->conf->busy_poll ||
 	    before->conf->batch != after->conf->batch ||
 	    before->conf->ageing_s != after->conf->ageing_s ||

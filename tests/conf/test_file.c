@@ -59,7 +59,7 @@ static void the_files_defaults(void **state)
 	assert_int_equal(conf.forward[0].line, 5);
 	assert_ptr_equal(conf.forward[0].port[0], &conf.port[1]);
 	assert_ptr_equal(conf.forward[0].port[1], &conf.port[0]);
-	assert_true(conf.forward[0].poll);
+	assert_int_equal(conf.forward[0].wait, CONF_WAIT_ADAPTIVE);
 	assert_false(conf.forward[0].busy_poll || conf.forward[0].no_need_wakeup);
 	assert_int_equal(conf.forward[0].cpus.count, 0);
 	assert_int_equal(conf.forward[0].batch, 64);
@@ -110,7 +110,7 @@ static void every_key_is_read(void **state)
 	assert_int_equal(conf.port[1].zero_copy, CONF_ZERO_COPY_NEVER);
 	assert_int_equal(conf.forward[0].mode, CONF_MODE_TXPUSH);
 	assert_int_equal(conf.forward[0].ports, 2);
-	assert_true(conf.forward[0].poll && conf.forward[0].busy_poll);
+	assert_true(conf.forward[0].wait == CONF_WAIT_POLL && conf.forward[0].busy_poll);
 	assert_int_equal(conf.forward[0].cpus.value[0], 3);
 	assert_int_equal(conf.forward[0].ring_size, 512);
 	assert_int_equal(conf.forward[0].frames_per_queue, 4000);
@@ -125,7 +125,7 @@ static void every_key_is_read(void **state)
 	assert_true(conf.forward[0].tx.source_given);
 	assert_int_equal(conf.forward[1].ring_size, 512);
 	assert_true(conf.forward[1].huge_pages && conf.forward[1].busy_poll);
-	assert_false(conf.forward[1].poll);
+	assert_int_equal(conf.forward[1].wait, CONF_WAIT_ADAPTIVE);
 }
 
 static void stations_are_read_and_sorted(void **state)
@@ -336,8 +336,8 @@ static const struct {
 	  "f:4: [port wan]: attach = best: must be auto, native or skb\n"
 	  "f:5: [port wan]: replace = maybe: must be yes or no\n"
 	  "f:6: [port wan]: promiscuous = yes: must be auto, on or off\n"
-	  "f:10: [forward m]: wait = spin poll: must be spin, poll, busy-poll (spinning) or poll "
-	  "busy-poll\n"
+	  "f:10: [forward m]: wait = spin poll: must be adaptive, spin or poll; busy-poll may "
+	  "stand beside it\n"
 	  "f:11: [forward m]: cpus = 5000: numbers go from 0 to 4095, and 1024 of them at most\n" },
 	{ WAN "[forward m]\nmode = rxdrop\nports = wan\nbatch = 64 # few\nring-size = 100\n"
 	      "frame-size = 3000\nfrags = yes\n  no\n",

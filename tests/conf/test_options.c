@@ -47,7 +47,7 @@ static void defaults_are_xdpsocks(void **state)
 	assert_int_equal(conf.forward->tx.size_min, 64);
 	assert_int_equal(conf.port[0].attach, CONF_ATTACH_AUTO);
 	assert_int_equal(conf.port[0].zero_copy, CONF_ZERO_COPY_AUTO);
-	assert_false(conf.forward->poll);
+	assert_int_equal(conf.forward->wait, CONF_WAIT_ADAPTIVE);
 	assert_false(conf.json);
 	assert_false(conf.keep_privileges);
 }
@@ -81,7 +81,7 @@ static void every_flag_of_the_first_issue_is_understood(void **state)
 			 OPTIONS_RUN);
 	assert_int_equal(conf.port[0].queues.count, 3);
 	assert_int_equal(conf.port[0].queues.value[2], 3);
-	assert_true(conf.forward->poll && conf.forward->huge_pages && conf.json &&
+	assert_true(conf.forward->wait == CONF_WAIT_POLL && conf.forward->huge_pages && conf.json &&
 		    conf.keep_privileges);
 	assert_int_equal(conf.port[0].attach, CONF_ATTACH_NATIVE);
 	assert_int_equal(conf.port[0].zero_copy, CONF_ZERO_COPY_REQUIRE);
@@ -193,6 +193,9 @@ static const struct {
 	{ "-i a -e", "-e: unknown option" },
 	{ "-i a -re", "-e: unknown option" },
 	{ "-i a --poll=yes", "--poll takes no value" },
+	{ "-i a -p --wait=spin", "-p and --wait exclude each other" },
+	{ "-i a --wait=spin,poll", "--wait=spin,poll: must be adaptive, spin or poll" },
+	{ "-i a --wait=", "--wait=: must be adaptive" },
 	{ "-i", "--interface needs a value" },
 	{ "-i a --ring-size", "--ring-size needs a value: --ring-size=N" },
 	{ "-i a eth9", "'eth9': not an option" },

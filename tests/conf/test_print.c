@@ -88,8 +88,12 @@ static void flags_become_a_file_and_flags_again(void **state)
 		{ "-l -i a", NULL },
 		{ "-l -i a -i b", NULL },
 		{ "-i b -i a -q 1,0,5-7", "-r -i b -i a -q 1,0,5-7" },
-		{ "-r -i a -i b -q all -p -B", "-r -i a -i b -q auto -p -B" },
-		{ "-r -i a -B", NULL },
+		{ "-r -i a -i b -q all -p -B", "-r -i a -i b -q auto --wait=poll,busy-poll" },
+		{ "-r -i a -B", "-r -i a --wait=adaptive,busy-poll" },
+		{ "-r -i a -B --wait=spin", "-r -i a --wait=spin,busy-poll" },
+		{ "-r -i a -p", "-r -i a --wait=poll" },
+		{ "-r -i a -p --wait=poll", "-r -i a --wait=poll" },
+		{ "-r -i a --wait=adaptive", "-r -i a" },
 		{ "-l -i a -i b -S -c", NULL },
 		{ "-l -N --replace -i a -z -m -b 7 -f 3000 -u -M -F",
 		  "-l -i a -N --replace -z -m -b 7 -f 3000 -u -M -F" },
@@ -148,7 +152,7 @@ static void only_what_is_no_default_is_printed(void **state)
 		"[port wan]\ndevice = eth0\nqueues = auto\nattach = auto\n"
 		"[port lan]\ndevice = eth1\nqueues = 0,2-3\n"
 		"promiscuous = on\nvlan-offload = keep\n"
-		"[forward main]\nports = lan, wan\nmode = patch\nwait = poll\n"
+		"[forward main]\nports = lan, wan\nmode = patch\nwait = adaptive\n"
 		"batch = 64\nneed-wakeup = yes\nframe-size = 4096\n"
 		"[port x]\ndevice = eth2\n[forward b]\nmode = rxdrop\nports = x\n"
 		"wait = spin\nneed-wakeup = no\n";
@@ -289,9 +293,9 @@ static void random_port(struct conf_port *port, unsigned index)
 
 static void random_forward(struct conf_forward *forward)
 {
-	conf_forward_defaults(forward, true);
+	conf_forward_defaults(forward);
 	snprintf(forward->name, sizeof(forward->name), "f");
-	forward->poll = random_below(2);
+	forward->wait = (enum conf_wait)random_below(3);
 	forward->busy_poll = random_below(2);
 	forward->no_need_wakeup = random_below(2);
 	forward->frags = random_below(2);

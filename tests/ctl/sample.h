@@ -82,7 +82,7 @@ static inline void sample_init(struct sample *sample)
 							    .number = i,
 							    .mode = &sample_mode,
 							    .cpu = 4 + i,
-							    .wait = (enum report_wait)i,
+							    .wait = (enum conf_wait)(1 + i),
 							    .fresh = !i };
 		*counts = (struct worker_counts){
 			.total = 10000 + i, .pool = 5000, .reclaimed = 3 + i, .queues = 1

@@ -81,7 +81,7 @@ static void check_nothing_is_left_behind(void)
 	must(answer.result == OPTIONS_RUN);
 	must(answer.conf.forward->mode == CONF_MODE_L2FWD && answer.conf.ports == 1);
 	must(!strcmp(answer.conf.port->device, "eth0"));
-	must(answer.conf.forward->batch == 64 && !answer.conf.forward->poll);
+	must(answer.conf.forward->batch == 64 && answer.conf.forward->wait == CONF_WAIT_ADAPTIVE);
 	must(!answer.conf.irq_string[0]);
 	conf_fini(&answer.conf);
 }
@@ -163,7 +163,7 @@ static void check_no_tx(const struct conf_forward *conf)
 {
 	static struct conf_forward defaults;
 
-	conf_forward_defaults(&defaults, false);
+	conf_forward_defaults(&defaults);
 	must(same_bytes(&conf->tx, &defaults.tx, sizeof(conf->tx)));
 }
 

@@ -595,11 +595,11 @@ static void a_parked_thread_does_nothing(void **state)
 	uint8_t bytes[60];
 
 	(void)state;
-	for (unsigned poll = 0; poll < 2; poll++) {
+	for (unsigned wait = 0; wait < 3; wait++) {
 		struct rig *rig = rig_open(1);
 		struct worker *worker = rig->worker;
 
-		worker->poll = poll;
+		worker->wait = (uint8_t)wait;
 		assert_int_equal(worker_start(worker, mode_of(CONF_MODE_RXDROP)->run, true), 0);
 		for (unsigned i = 0; i < 200; i++) {
 			uint64_t before;
@@ -644,12 +644,13 @@ static void new_parameters_are_taken_up_and_the_old_ones_let_go(void **state)
 		struct worker_counts counts;
 
 		assert_non_null(params);
-		*params = (struct worker_params){ .batch = 1 + i % RIG_RING, .poll = i % 2 };
+		*params = (struct worker_params){ .batch = 1 + i % RIG_RING,
+						  .wait = (uint8_t)(i % 3) };
 		worker_set_params(worker, params);
 		assert_int_equal(worker_await(worker, in_seconds()), 0);
 		assert_int_equal(worker_park(worker, in_seconds()), 0);
 		assert_int_equal(worker->batch, 1 + i % RIG_RING);
-		assert_int_equal(worker->poll, i % 2);
+		assert_int_equal(worker->wait, i % 3);
 		worker->params = NULL; /* whoever looks there once more would be seen by ASan */
 		free(params);
 		worker_resume(worker);

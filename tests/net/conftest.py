@@ -44,7 +44,7 @@ def other_wait(items):
     for item in items:
         params = dict(item.callspec.params) if hasattr(item, "callspec") else {}
         waits = [params.pop(name) for name in ("waiting", "wait")
-                 if params.get(name) in ("spin", "poll")]
+                 if params.get(name) in ("adaptive", "spin", "poll")]
         if not waits:
             continue
         test = item.fspath, item.originalname
@@ -58,7 +58,7 @@ def other_wait(items):
     spare = set()
     for ((_, name), rest), by_wait in alike.items():
         if len(by_wait) == 2:
-            spare.add(by_wait[("spin", "poll")[(zlib.crc32(name.encode()) + sum(rest)) % 2]])
+            spare.add(by_wait[sorted(by_wait)[(zlib.crc32(name.encode()) + sum(rest)) % 2]])
     return spare
 
 
@@ -187,8 +187,14 @@ def attach(request):
     return request.param
 
 
-@pytest.fixture(params=["spin", "poll"])
+@pytest.fixture(params=["adaptive", "poll"])
 def waiting(request):
+    """The default, which spins as well while frames come, and the other; for all three see any_waiting."""
+    return request.param
+
+
+@pytest.fixture(params=["adaptive", "spin", "poll"])
+def any_waiting(request):
     return request.param
 
 
@@ -206,7 +212,7 @@ def millraced(request, closing):
         pytest.fail(f"{MILLRACED} is not built (or set MILLRACED)")
     daemons = []
 
-    def start(namespace, *flags, attach="auto", waiting="spin", ready=True, **options):
+    def start(namespace, *flags, attach="auto", waiting="adaptive", ready=True, **options):
         argv = [*ATTACH_FLAG[attach], *WAITING_FLAG[waiting], *flags]
         one = Daemon(namespace, *argv, **options)
         daemons.append(one)

@@ -29,7 +29,7 @@ BOUND = re.compile(r"millraced: (?P<interface>\S+) q(?P<queue>\d+): (?P<attach>n
                    r"worker (?P<worker>\d+)")
 END_LIMIT = 2.0 * SLOWNESS
 ATTACH_FLAG = {"native": ["-N"], "skb": ["-S"], "auto": []}
-WAITING_FLAG = {"spin": [], "poll": ["-p"]}
+WAITING_FLAG = {"adaptive": [], "spin": ["--wait=spin"], "poll": ["-p"]}
 
 
 class Daemon:

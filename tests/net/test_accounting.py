@@ -23,12 +23,12 @@ def arrived(rig, produced, attach):
     return produced - dropped
 
 
-def test_millions_of_frames_through_rxdrop(rig1, flood, millraced, attach, waiting, share):
+def test_millions_of_frames_through_rxdrop(rig1, flood, millraced, attach, any_waiting, share):
     """Field case 28; five million if the run is a full one."""
     count = share(5 * MILLION)
     rig = rig1()
     rig.gro_on("d0")
-    daemon = millraced(rig.dut, "-r", "-i", "d0", attach=attach, waiting=waiting)
+    daemon = millraced(rig.dut, "-r", "-i", "d0", attach=attach, waiting=any_waiting)
     produced = flood(rig.gen, "gen", "g0", "--count", count).finish()["frames"]
     assert produced == count
     record = daemon.quiet_record()
@@ -86,10 +86,10 @@ def test_flood_through_patch_comes_out_once_and_whole(rig2, flood, millraced, at
     assert got["fresh"] > 1000
 
 
-def test_flood_through_l2fwd_balances(rig1, flood, millraced, attach, waiting):
+def test_flood_through_l2fwd_balances(rig1, flood, millraced, attach, any_waiting):
     rig = rig1()
     rig.gro_on("d0")
-    daemon = millraced(rig.dut, "-l", "-i", "d0", attach=attach, waiting=waiting)
+    daemon = millraced(rig.dut, "-l", "-i", "d0", attach=attach, waiting=any_waiting)
     flood(rig.gen, "gen", "g0", "--count", 1_000_000).finish()
     record = daemon.quiet_record()
     dropped = sum(sum(socket["drops"].values()) for socket in record["sockets"])

@@ -161,9 +161,9 @@ def test_print_config_is_canonical(write):
     printed = ask("--config", write(text), "--print-config")
     assert printed.returncode == 0 and printed.stderr == ""
     first, _, rest = printed.stdout.partition("\n")
-    assert first == "# millraced -l -i d0 -i d1 -q auto -p --pass=default -B -Q --ring-size=1024"
+    assert first == "# millraced -l -i d0 -i d1 -q auto --wait=poll,busy-poll --pass=default -Q --ring-size=1024"
     assert rest == ("[port wan]\ndevice = d0\n\n[port lan]\ndevice = d1\n\n[forward main]\n"
-                    "mode = patch\nports = wan lan\nwait = poll busy-poll\nring-size = 1024\n")
+                    "mode = patch\nports = wan lan\nwait = poll,busy-poll\nring-size = 1024\n")
     again = ask("--config", write(printed.stdout, "again.conf"), "--print-config")
     assert again.stdout == printed.stdout
 

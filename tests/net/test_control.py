@@ -144,11 +144,11 @@ def test_status_follows_the_device(rig2, millraced, sock):
     daemon.stop()
 
 
-def test_busy_poll_is_how_it_waits(rig1, millraced, sock):
+def test_busy_poll_stands_beside_how_it_waits(rig1, millraced, sock):
     rig = rig1()
     daemon = start(millraced, rig.dut, sock, "-i", "d0", "-B")
     status = result(sock, "status")
-    assert status["workers"][0]["wait"] == "busy-poll"
+    assert status["workers"][0]["wait"] == "adaptive"
     assert status["ports"][0]["queues"][0]["busy_poll"] in ("on", "not effective")
     daemon.stop()
 

@@ -10,7 +10,8 @@ PPS = 5000
 CLUMP = 0.010  # no more frames than are due in this time may come at once
 AT_ONCE = 0.001
 # {name: flags of the waiting strategy}
-STRATEGIES = {"spin": [], "poll": ["-p"], "busy-poll": ["-B"], "poll and busy-poll": ["-p", "-B"]}
+STRATEGIES = {"adaptive": [], "spin": ["--wait=spin"], "poll": ["-p"],
+              "busy-poll": ["-B", "--wait=spin"], "poll and busy-poll": ["-p", "-B"]}
 
 
 def arrivals(wire, quiet=0.3):

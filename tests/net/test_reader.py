@@ -10,7 +10,7 @@ import subprocess
 import time
 
 import pytest
-from daemon import MILLRACED, READY, stopped
+from daemon import MILLRACED, READY, WAITING_FLAG, stopped
 from lab import SLOWNESS
 
 
@@ -45,7 +45,7 @@ def unread(closing):
 @pytest.mark.parametrize("flags", [["--json"], []], ids=["json", "rows"])
 def test_sigterm_ends_it_though_nobody_reads_its_output(rig1, unread, waiting, flags):
     rig = rig1()
-    wait = ["-p"] if waiting == "poll" else []
+    wait = WAITING_FLAG[waiting]
     daemon = unread(rig.dut, "-i", "d0", "-q", "0", *wait, *flags)
     # One JSON line is about 1 KiB, so a page is full after four of them.
     time.sleep(7 if flags else 2)

@@ -11,7 +11,7 @@ from daemon import program, total
 from lab import SLOWNESS
 
 
-def push(millraced, rig, *flags, attach="native", waiting="spin"):
+def push(millraced, rig, *flags, attach="native", waiting="adaptive"):
     """A run that ends by itself with -C; returns its final record."""
     daemon = millraced(rig.dut, "-t", "-i", "d0", *flags, attach=attach, waiting=waiting,
                        ready=False)

@@ -34,7 +34,7 @@ static void make_side(struct side *side)
 		.mode = CONF_MODE_PATCH,
 		.ports = 2,
 		.port = { &side->port[0], &side->port[1] },
-		.poll = true,
+		.wait = CONF_WAIT_POLL,
 		.batch = 64,
 		.frame_size = 4096,
 		.ring_size = 2048,
@@ -110,7 +110,7 @@ static void same_queues_by_number(struct side *side)
 
 static void spin(struct side *side)
 {
-	side->forward.poll = false;
+	side->forward.wait = CONF_WAIT_SPIN;
 }
 
 static void busy_poll(struct side *side)

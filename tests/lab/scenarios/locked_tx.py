@@ -49,7 +49,7 @@ def run(bench):
     near, far = bench.tap("g0"), bench.tap("s0")
     sent = [frames.numbered(n, 60 + n % 1455) for n in range(COUNT)]
     ways = [["-N", "-c"]] + ([["-z"]] if bench.zero_copy_ports else [])
-    for waiting in ([], ["-p"]):
+    for waiting in (["--wait=spin"], []):
         for way in ways:
             daemon = bench.millraced("-l", *way, *waiting, "-i", "d0", "-i", "d1")
             assert len(daemon.bound) == 2 and os.cpu_count() == 2, daemon.stderr

@@ -14,7 +14,7 @@ def run(bench):
     wire = bench.tap("g0")
     sent = [frames.numbered(n, size, dst=bench.macs["d0"]) for n, size in
             enumerate(range(frames.MIN_SIZE, frames.MAX_SIZE + 1))]
-    for waiting in (["-p"], []):
+    for waiting in (["--wait=spin"], []):
         daemon = bench.zero_copy("-l", *waiting, "-i", "d0")
         exchange(wire, wire, sent, [frames.swapped(frame) for frame in sent])
         final = daemon.stop()

@@ -25,7 +25,7 @@ def one_way(sender, receiver, frame):
 
 def run(bench):
     near, far = bench.tap("g0"), bench.tap("s0")
-    for waiting in (["-p"], []):
+    for waiting in (["-p"], ["--wait=spin"], []):
         daemon = bench.zero_copy("-l", *waiting, "-i", "d0", "-i", "d1")
         took = []
         for n in range(20):

@@ -12,6 +12,6 @@ def run(bench):
     near, far = bench.tap("g0"), bench.tap("s0")
     sent = [frames.numbered(n, size) for n, size in
             enumerate(range(frames.MIN_SIZE, frames.MAX_SIZE + 1))]
-    for waiting in (["-p"], []):
+    for waiting in (["-p"], ["--wait=spin"], []):
         daemon = bench.zero_copy("-l", *waiting, "-i", "d0", "-i", "d1")
         bench.patches_both_ways(daemon, near, far, sent)
