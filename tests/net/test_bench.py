@@ -28,10 +28,10 @@ MEASURED = f"--millraced={FLOOD.parents[2] / 'millraced'}"
 pytestmark = pytest.mark.alone
 
 
-def bench(*arguments):
+def bench(*arguments, timeout=60):
     environment = {**os.environ, "TESTPMD": "none", "XDPSOCK": "", "XSK_FWD": ""}
     return subprocess.run([REPOSITORY / "scripts/bench", *arguments], env=environment, text=True,
-                          capture_output=True, timeout=60)
+                          capture_output=True, timeout=timeout)
 
 
 def test_a_short_run_measures_every_cell_and_says_where_from(tmp_path):
@@ -177,6 +177,17 @@ def test_what_keeps_readers_and_a_writer_apart_is_compared():
     for row in rows:
         median, least, most, _, _, replaced, _ = map(float, row.group(3).split())
         assert 0 < least <= median <= most and replaced >= 1
+
+
+@pytest.mark.full
+def test_ways_to_wait_are_compared():
+    done = bench("waiting", "--rounds=1", MEASURED, timeout=300)
+    assert done.returncode == 0, done.stdout + done.stderr
+    rows = [line.split() for line in done.stdout.splitlines() if line.startswith(("two", "one"))]
+    effective = "busy-poll: not measured" not in done.stdout
+    assert len(rows) == (5 + 1) * (4 if effective else 3), done.stdout
+    share = {row[2]: float(row[3]) for row in rows if row[1] == "idle"}
+    assert share["adaptive"] < 0.5 and share["spin"] > 50, share
 
 
 def test_the_rank_test_tells_a_shift_from_noise():
