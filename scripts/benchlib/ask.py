@@ -1,8 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""Asks millraced for status, stats and metrics in turn, each when the answer before has come.
+"""Asks millraced, with each command in turn, again and again, each when the answer before has come.
 
-    ask.py SOCKET
+    ask.py SOCKET COMMAND...
 
 Until SIGINT; then it prints how many answers it had: {"answers":N}. One that is no success ends it
 with status 1.
@@ -14,11 +14,9 @@ import signal
 import socket
 import sys
 
-COMMANDS = ("status", "stats", "metrics")
-
 
 def main():
-    requests = [json.dumps({"version": 1, "command": name}) + "\n" for name in COMMANDS]
+    requests = [json.dumps({"version": 1, "command": name}) + "\n" for name in sys.argv[2:]]
     answers = 0
     client = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     signal.signal(signal.SIGINT, signal.default_int_handler)

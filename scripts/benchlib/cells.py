@@ -6,6 +6,7 @@ import dataclasses
 import itertools
 
 MODES = ("rxdrop", "txpush", "l2fwd", "patch")
+ALL_MODES = (*MODES, "bridge")  # the last has a figure of its own
 ATTACHES = ("native", "skb")
 WAITS = ("adaptive", "spin", "poll", "busy-poll")
 CORES = ("two", "one")
@@ -58,7 +59,7 @@ class Cell:
     def sinks_at(self):
         if self.both:
             return ["g0", "g1"]
-        return {"rxdrop": [], "patch": ["g1"]}.get(self.mode, ["g0"])
+        return {"rxdrop": [], "patch": ["g1"], "bridge": ["g1"]}.get(self.mode, ["g0"])
 
     @property
     def generators_at(self):

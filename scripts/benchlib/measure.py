@@ -23,6 +23,8 @@ LINE_S = 1  # between two lines of a forwarder
 MACS = ("02:00:00:00:00:01", "02:00:00:00:00:02")  # what flood gen sends from and to by itself
 SINK_INTERVAL_MS = 50
 ASK = pathlib.Path(__file__).with_name("ask.py")
+ASKED_OF_ALL = ("status", "stats", "metrics")
+ASKED = {"bridge": ("fdb count", "fdb")}
 ALL_TAKEN = 0.95  # the generator's rate is its mean over warm-up and window, ours the window's
 
 
@@ -179,7 +181,7 @@ class Asker:
         os.sched_setaffinity(forwarder.process.pid, {options.cpu_ask})
         argv = {
             WATCH: [program.control_client, "-s", options.control, "-j", "stats", "-i", "1"],
-            BUSY: [sys.executable, str(ASK), options.control],
+            BUSY: [sys.executable, str(ASK), options.control, *ASKED.get(cell.mode, ASKED_OF_ALL)],
             BURN: [sys.executable, "-c", "while True: pass"],
         }.get(cell.asking)
         self.who = cell.asking
