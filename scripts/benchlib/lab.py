@@ -143,6 +143,9 @@ class Lab:
     def in_bridge(self, dev):
         return "master" in self._link(dev)
 
+    def filters(self, dev):
+        return run("tc", "-n", self.mid, "filter", "show", "dev", dev, "ingress").strip()
+
     def _link(self, dev):
         return json.loads(run("ip", "-j", "-n", self.mid, "link", "show", dev))[0]
 

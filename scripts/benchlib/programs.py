@@ -224,6 +224,8 @@ class Xdpsock(Program):
     HEAD = re.compile(r"^ +pps +pkts +(\d+[.,]\d+) *$")
 
     def suits(self, cell):
+        if self.options.group == "xdpsock-table" and cell.wait == "adaptive":
+            return False  # its default is to spin, which has a row
         return cell.mode not in ("patch", "bridge")
 
     def argv(self, cell):
@@ -275,7 +277,14 @@ class Testpmd(Program):
     FORWARD = {"txpush": "txonly", "l2fwd": "macswap", "patch": "io"}
     MBUFS = 16384  # for the rings of two ports (2,048 each way) and a burst under way
 
+    def __init__(self, path, options, name, burst=None):
+        """burst: this in place of a cell's, and only in the cells that spin."""
+        super().__init__(path, options, name)
+        self.burst = burst
+
     def suits(self, cell):
+        if self.burst and cell.wait != "spin":
+            return False
         return cell.mode in self.FORWARD and cell.attach == "native" and cell.wait not in ("poll", "adaptive")
 
     def _eal(self):
@@ -289,7 +298,7 @@ class Testpmd(Program):
         argv = self._eal()
         for i, port in enumerate(cell.ports):
             argv += ["--vdev", f"net_af_xdp{i},iface={port},busy_budget={budget}"]
-        argv += ["--", f"--forward-mode={self.FORWARD[cell.mode]}", f"--burst={cell.batch}"]
+        argv += ["--", f"--forward-mode={self.FORWARD[cell.mode]}", f"--burst={self.burst or cell.batch}"]
         argv += [f"--total-num-mbufs={self.MBUFS}"]
         argv += ["--port-topology=loop"] if len(cell.ports) == 1 else []
         argv += ["--txpkts=60"] if cell.mode == "txpush" else []  # millraced's 64 with the FCS

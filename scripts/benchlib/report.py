@@ -77,11 +77,11 @@ def provenance(options, programs, cells):
         f"method     {options.rounds} interleaved rounds, window {options.seconds} s, "
         f"frames of {options.size} bytes without FCS, copy mode, veth"
     )
-    if options.group in ("modes", "bridge"):
+    if options.group in ("modes", "bridge", "xdpsock-table"):
         yield "           one queue"
     if options.group == "bridge":
         yield "           a generator and a sink at either end, each sending to the other's address"
-    if "busy-poll" in options.wait:
+    if any(cell.wait == "busy-poll" for cell in cells):
         yield "           busy-poll: napi_defer_hard_irqs 2, gro_flush_timeout 200000 ns"
     alone = measure_generator(options)
     yield f"generator  {alone:.1f} M frames/s alone (flood gen into flood sink)"

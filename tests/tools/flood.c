@@ -6,6 +6,7 @@
  *    sink: device -> flood_sink -> counts, drop
  *    pass: device -> flood_pass -> stack: without a program (or GRO) at its peer, a veth refuses
  *          frames redirected into it
+ *    redirect: device -> flood_redirect -> another device, all in the kernel
  */
 #include "flood.h"
 
@@ -53,6 +54,7 @@ enum { EXIT_WORLD = 1, EXIT_USAGE = 2 };
 struct options {
 	const char *command;
 	const char *dev;
+	const char *to; /* redirect's other device */
 	int ifindex;
 	uint64_t count; /* 0: no end */
 	double seconds; /* 0: no end */
@@ -192,10 +194,18 @@ static void headers_give(struct flood_bpf *skel, const struct options *o)
 	skel->rodata->tag_len = (__u32)tag_len;
 }
 
+/* Where the programs that redirect send their frames to. */
+static int port_set(struct flood_bpf *skel, const struct options *o, int ifindex)
+{
+	__u32 value = (__u32)ifindex, key = 0;
+	int err =
+		bpf_map__update_elem(skel->maps.port, &key, sizeof(key), &value, sizeof(value), 0);
+
+	return err ? complain(o, "cannot redirect to it", -err) : 0;
+}
+
 static int gen_load(struct flood_bpf *skel, const struct options *o)
 {
-	__u32 key = 0;
-	__u32 value = (__u32)o->ifindex;
 	int err;
 
 	headers_give(skel, o);
@@ -204,10 +214,7 @@ static int gen_load(struct flood_bpf *skel, const struct options *o)
 	err = flood_bpf__load(skel);
 	if (err)
 		return complain(o, "cannot load the generator", -err);
-	err = bpf_map__update_elem(skel->maps.port, &key, sizeof(key), &value, sizeof(value), 0);
-	if (err)
-		return complain(o, "cannot redirect to it", -err);
-	return 0;
+	return port_set(skel, o, o->ifindex);
 }
 
 /* One call makes up to 2^32 - 1 frames: the generator is as fast as it gets when never re-entered. */
@@ -289,7 +296,7 @@ static int gen_main(struct flood_bpf *skel, const struct options *o)
 	return err;
 }
 
-/* sink and pass */
+/* sink, pass and redirect */
 
 static int attach(const struct options *o, struct bpf_program *prog)
 {
@@ -386,6 +393,7 @@ static int sink_watch(struct flood_bpf *skel, const struct options *o, const sig
 
 static int listen_main(struct flood_bpf *skel, const struct options *o, struct bpf_program *prog)
 {
+	int to = o->to ? (int)if_nametoindex(o->to) : 0;
 	sigset_t ends;
 	int err;
 
@@ -400,7 +408,10 @@ static int listen_main(struct flood_bpf *skel, const struct options *o, struct b
 	err = flood_bpf__load(skel);
 	if (err)
 		return complain(o, "cannot load the program", -err);
-	err = attach(o, prog);
+	if (to)
+		err = port_set(skel, o, to);
+	if (!err)
+		err = attach(o, prog);
 	if (err)
 		return err;
 	printf("{\"ready\":true}\n");
@@ -421,6 +432,16 @@ static int pass_main(struct flood_bpf *skel, const struct options *o)
 	return listen_main(skel, o, skel->progs.flood_pass);
 }
 
+static int redirect_main(struct flood_bpf *skel, const struct options *o)
+{
+	if (!o->to || !if_nametoindex(o->to)) {
+		fprintf(stderr, "flood redirect: --to: %s - see flood --help\n",
+			o->to ? "no such interface here" : "is missing");
+		return o->to ? EXIT_WORLD : EXIT_USAGE;
+	}
+	return listen_main(skel, o, skel->progs.flood_redirect);
+}
+
 /* argv */
 
 struct command {
@@ -433,10 +454,12 @@ static const struct command commands[] = {
 	{ "gen", gen_main, "dnbtfDScv" },
 	{ "sink", sink_main, "dtksi" },
 	{ "pass", pass_main, "d" },
+	{ "redirect", redirect_main, "dos" },
 };
 
 static const struct option long_options[] = {
 	{ "dev", required_argument, NULL, 'd' },
+	{ "to", required_argument, NULL, 'o' },
 	{ "count", required_argument, NULL, 'n' },
 	{ "size", required_argument, NULL, 'b' },
 	{ "seconds", required_argument, NULL, 't' },
@@ -456,6 +479,7 @@ static const char help[] =
 	"                  [--dmac MAC] [--smac MAC] [--cpu C] [--vlan V]\n"
 	"       flood sink --dev IF [--skb] [--check] [--interval MS] [--seconds S]\n"
 	"       flood pass --dev IF\n"
+	"       flood redirect --dev IF --to IF [--skb]\n"
 	"\n"
 	"gen redirects frames into IF from BPF_PROG_TEST_RUN: --count of them, or as many as go in\n"
 	"--seconds, or until SIGINT or SIGTERM, whichever comes first. --size is without FCS, 60 to\n"
@@ -469,15 +493,16 @@ static const char help[] =
 	"before), duplicates, or late (more than 65536 numbers behind the highest, where the two\n"
 	"cannot be told apart). gaps are the numbers below the highest that did not come; what is\n"
 	"missing after the last frame only the count of gen tells.\n"
-	"pass hands all that arrives on IF to the stack, in native mode.\n"
+	"pass hands all that arrives on IF to the stack, in native mode; redirect sends it out of\n"
+	"another one, in the kernel.\n"
 	"\n"
 	"Standard output, one JSON object a line. gen, at the end:\n"
 	"  {\"frames\":N,\"bytes\":N,\"seconds\":S,\"pps\":R}\n"
-	"sink and pass, once the program is attached: {\"ready\":true}\n"
+	"all but gen, once the program is attached: {\"ready\":true}\n"
 	"sink, each --interval milliseconds and at the end (final is true), totals since ready:\n"
 	"  {\"final\":B,\"seconds\":S,\"frames\":N,\"bytes\":N} and with --check\n"
 	"  \"foreign\", \"corrupt\", \"fresh\", \"duplicates\", \"late\", \"gaps\"\n"
-	"sink and pass end at SIGINT or SIGTERM and detach, also when they are killed.\n"
+	"They end at SIGINT or SIGTERM and detach, also when they are killed.\n"
 	"Exit status: 0, 1 when the world refuses (one line on standard error), 2 for wrong usage.\n";
 
 /* Bounds are inclusive. */
@@ -503,6 +528,9 @@ static bool option_set(struct options *o, int opt, const char *text)
 	switch (opt) {
 	case 'd':
 		o->dev = text;
+		break;
+	case 'o':
+		o->to = text;
 		break;
 	case 'n':
 		ok = whole(text, 1, 1e15, &value); /* a double counts to 9e15 */
@@ -598,6 +626,7 @@ static int command_run(const struct command *command, struct options *o)
 	bpf_program__set_autoload(skel->progs.flood_gen, false);
 	bpf_program__set_autoload(skel->progs.flood_sink, false);
 	bpf_program__set_autoload(skel->progs.flood_pass, false);
+	bpf_program__set_autoload(skel->progs.flood_redirect, false);
 	err = command->run(skel, o);
 	flood_bpf__destroy(skel);
 	return err;
@@ -620,7 +649,7 @@ int main(int argc, char **argv)
 		return 0;
 	}
 	if (!command) {
-		fputs("flood: the first argument is gen, sink or pass - see flood --help\n",
+		fputs("flood: the first argument is gen, sink, pass or redirect - see flood --help\n",
 		      stderr);
 		return EXIT_USAGE;
 	}
