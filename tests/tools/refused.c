@@ -135,7 +135,9 @@ static int forward(const struct netdev *netdev, uint64_t frames)
 				       .ring_size = RING,
 				       .fill_size = 2 * RING,
 				       .numa_node = -1 };
-	struct worker_opts opts = { .batch = BATCH, .wait = CONF_WAIT_POLL, .done_fd = -1, .retries = 3 };
+	struct worker_opts opts = {
+		.batch = BATCH, .wait = CONF_WAIT_POLL, .done_fd = -1, .retries = 3
+	};
 	struct xsk_bind_opts bind_opts = { .ifindex = netdev->ifindex, .shared_fd = -1 };
 	struct worker_counts counts = { 0 };
 	struct xsk_stats stats = { 0 };
