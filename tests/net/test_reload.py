@@ -215,7 +215,7 @@ def test_parameters_change_under_load(start, rig, file, ends, task, attach, firs
     with unharmed(task, frames.numbered, near, far, RATE), unharmed(task, back, far, near, RATE):
         for keys in PARAMETERS * 2:
             now = file.take(*patch(attach=attach, **keys))
-            assert {worker["wait"] for worker in now["workers"]} == {keys.get("wait", "poll")}
+            assert {worker["wait"] for worker in now["workers"]} == {keys.get("wait", "adaptive")}
             time.sleep(0.05)
         for on in ("off", "on", "auto"):
             file.take(*patch(attach=attach, wan={"promiscuous": on}))
