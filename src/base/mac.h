@@ -26,20 +26,20 @@ int mac_parse(const char *text, uint8_t *mac);
 /* Writes it as mac_parse() reads it. Returns text, of MAC_TEXT_SIZE bytes. Pure; any thread. */
 char *mac_print(const uint8_t *mac, char *text);
 
-/* Exchanges destination and source address of the frame, in place. The frame has at least 12
- * bytes; it need not be aligned. */
+/* Exchanges destination and source address of the frame, in place. The frame has at least a
+ * header's 14 bytes; it need not be aligned. */
 static always_inline void mac_swap(void *frame)
 {
 	uint8_t *bytes = frame;
-	uint32_t dst_head, src_head;
-	uint16_t dst_tail, src_tail;
+	uint64_t dst, src; /* and the two bytes behind each */
+	uint32_t dst_head;
+	uint16_t dst_tail;
 
-	memcpy(&dst_head, bytes, 4);
-	memcpy(&dst_tail, bytes + 4, 2);
-	memcpy(&src_head, bytes + 6, 4);
-	memcpy(&src_tail, bytes + 10, 2);
-	memcpy(bytes, &src_head, 4);
-	memcpy(bytes + 4, &src_tail, 2);
+	memcpy(&dst, bytes, 8);
+	memcpy(&src, bytes + 6, 8);
+	memcpy(&dst_head, &dst, 4);
+	memcpy(&dst_tail, (const uint8_t *)&dst + 4, 2);
+	memcpy(bytes, &src, 8); /* the last two are overwritten by the next */
 	memcpy(bytes + 6, &dst_head, 4);
 	memcpy(bytes + 10, &dst_tail, 2);
 }

@@ -169,17 +169,97 @@ static always_inline uint32_t forward_packets(struct worker *worker, struct queu
 	return taken;
 }
 
+/* The longest frame that the straight path takes, and the longest that there is of one chunk. */
+#define FORWARD_LEN_MAX CONF_FRAME_SIZE_MAX
+
+/* One run of frames that go on, of a plain worker: see worker_loop.h. A local variable, which moves on with
+ * each of them. */
+struct forward_run {
+	const struct chunks *chunks;
+	const struct xdp_desc *from;
+	struct xdp_desc *to;
+	ledger_entry entry; /* of the next one */
+	uint64_t bytes;
+	uint16_t port; /* it comes from */
+	bool swap;     /* a constant */
+};
+
+/* The nth frame of a block. False: it is not as usual, and nothing was done. */
+static always_inline bool run_forward(struct forward_run *run, unsigned nth)
+{
+	const struct xdp_desc *from = &run->from[nth];
+	uint64_t addr = from->addr, len = desc_len_options(from);
+
+	if (unlikely(chunks_doubt(run->chunks, addr, LEDGER_FILL, run->port) != DROP_REASONS))
+		return false;
+	/* Too short, too long, or with an option. */
+	if (unlikely(len - ETHER_HEADER_LEN > FORWARD_LEN_MAX - ETHER_HEADER_LEN))
+		return false;
+	run->bytes += len;
+	run->to[nth].addr = addr;
+	desc_set_len_options(&run->to[nth], len);
+	if (run->swap)
+		mac_swap(chunks_bytes(run->chunks, addr));
+	ledger_write(&run->chunks->ledger[chunks_frame(run->chunks, addr)], run->entry++);
+	return true;
+}
+
+/* Up to `count` frames of a run. Returns how many. */
+static always_inline uint32_t run_forwards(struct forward_run *run, uint32_t count)
+{
+	const ledger_entry first = run->entry;
+	const ledger_entry blocks = first + count / RUN_BLOCK * RUN_BLOCK, end = first + count;
+
+	for (; run->entry != blocks; run->from += RUN_BLOCK, run->to += RUN_BLOCK) {
+		if (!run_forward(run, 0) || !run_forward(run, 1) || !run_forward(run, 2) ||
+		    !run_forward(run, 3))
+			return (uint32_t)(run->entry - first);
+	}
+	for (; run->entry != end && run_forward(run, 0); run->from++)
+		run->to++;
+	return (uint32_t)(run->entry - first);
+}
+
+/* Where a frame is, and where it goes. */
+struct forward_at {
+	uint64_t rx, tx; /* indices of these rings */
+};
+
+/* One frame that the straight path has left. True: there was nothing wrong with it, and it is on TX. */
+static inline COLD bool forward_closely(struct worker *worker, struct queue *ingress,
+					struct queue *egress, struct forward_at at, bool swap)
+{
+	const struct chunks chunks = chunks_of(&worker->chunks, true);
+	struct sends sends = sends_begin(worker, egress, true);
+	struct xdp_desc desc = *ring_desc(&ingress->rx, at.rx);
+
+	ingress->rx_bytes += desc.len;
+	if (!queue_believes(ingress, &chunks, desc.addr, LEDGER_FILL))
+		return false;
+	if (desc.len < ETHER_HEADER_LEN) {
+		ingress->drops[DROP_RUNT]++;
+		worker_return(worker, ingress, desc.addr);
+		return false;
+	}
+	if (swap)
+		mac_swap(chunks_bytes(&chunks, desc.addr));
+	sends.tx.index = at.tx;
+	sends_put(&sends, desc);
+	egress->tx_bytes += desc.len;
+	return true;
+}
+
 /* Of packets that are one descriptor each. Per packet: one descriptor read, one written, one ledger
  * store; the frame's own bytes are touched only to swap. */
 static always_inline uint32_t forward_frames(struct worker *worker, struct queue *ingress,
-					     struct queue *egress, bool swap)
+					     struct queue *egress, uint32_t ready, bool swap)
 {
 	uint32_t room = queue_tx_room(egress);
 	uint32_t count = room < worker->batch ? room : worker->batch;
-	uint32_t ready = ring_ready(&ingress->rx, worker->batch);
 	struct ring_cursor rx = ring_peek(&ingress->rx);
 	struct sends sends = sends_begin(worker, egress, true);
 	uint64_t rx_bytes = 0;
+	uint32_t straight;
 
 	if (ready < count)
 		count = ready;
@@ -191,7 +271,33 @@ static always_inline uint32_t forward_frames(struct worker *worker, struct queue
 	}
 	if (unlikely(ingress->samples))
 		forward_sample(worker, ingress, rx, count);
-	for (uint32_t i = 0; i < count; i++) {
+	straight = run_worth(count);
+	for (uint32_t left = straight; left;) {
+		struct forward_run run = {
+			.chunks = &sends.chunks,
+			.from = cursor_descs(&rx),
+			.to = cursor_descs(&sends.tx),
+			.entry = sends.tag | (sends.tx.index & LEDGER_INDEX_MASK),
+			.port = ingress->port,
+			.swap = swap,
+		};
+		uint32_t most = cursor_run(&sends.tx, cursor_run(&rx, left));
+		uint32_t done = run_forwards(&run, most);
+
+		rx_bytes += run.bytes;
+		rx.index += done;
+		sends.tx.index += done;
+		left -= done;
+		if (unlikely(done < most)) {
+			sends.tx.index +=
+				forward_closely(worker, ingress, egress,
+						(struct forward_at){ rx.index++, sends.tx.index },
+						swap);
+			left--;
+		}
+	}
+	sends.bytes = rx_bytes;
+	for (uint32_t i = straight; i < count; i++) {
 		struct xdp_desc desc = *cursor_desc(&rx);
 
 		rx_bytes += desc.len;
@@ -225,6 +331,6 @@ static always_inline uint32_t forward_burst(struct worker *worker, struct queue 
 	}
 	if (unlikely(egress->down))
 		return forward_discard(worker, ingress, DROP_LINK_DOWN);
-	return plain ? forward_frames(worker, ingress, egress, swap) :
+	return plain ? forward_frames(worker, ingress, egress, ready, swap) :
 		       forward_packets(worker, ingress, egress, swap);
 }

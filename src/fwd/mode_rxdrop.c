@@ -9,6 +9,7 @@ static always_inline uint32_t rxdrop_burst(struct worker *worker, struct queue *
 	struct ring_cursor rx = ring_peek(&queue->rx);
 	uint64_t bytes = 0, continued = 0;
 	struct returns returns;
+	uint32_t straight;
 
 	if (!count) {
 		queue->calls[CALL_RX_EMPTY]++;
@@ -19,7 +20,13 @@ static always_inline uint32_t rxdrop_burst(struct worker *worker, struct queue *
 	returns = returns_begin(worker, queue, count, plain);
 	if (unlikely(returns.room < count))
 		queue->calls[CALL_FILL_FAIL]++;
-	for (uint32_t i = 0; i < count; i++) {
+	straight = plain ? run_worth(count) : 0;
+	if (straight) {
+		struct return_run run = { &returns.chunks, queue, LEDGER_FILL, .descs = true };
+
+		bytes = returns_straight(worker, &returns, &run, &rx, count);
+	}
+	for (uint32_t i = straight; i < count; i++) {
 		const struct xdp_desc *desc = cursor_desc(&rx);
 
 		bytes += desc->len;

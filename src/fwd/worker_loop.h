@@ -50,8 +50,15 @@ void worker_check_done(struct worker *worker);
  */
 bool worker_drained(struct worker *worker, bool moved, uint64_t *started_ns, uint64_t *quiet_ns);
 
-/* True if the kernel may name this address; else that is noted. Some frame of the queue will then not be
- * seen again until the ledger gives it back at close: it is counted as lost. */
+/* Notes that the kernel named an address that it may not. Some frame of the queue will then not be seen again
+ * until the ledger gives it back at close: it is counted as lost. */
+static inline COLD void queue_disbelieve(struct queue *queue, enum drop_reason doubt)
+{
+	queue->lost++;
+	queue->drops[doubt]++;
+}
+
+/* True if the kernel may name this address; else that is noted. */
 static always_inline bool queue_believes(struct queue *queue, const struct chunks *chunks,
 					 uint64_t addr, enum ledger_state state)
 {
@@ -61,8 +68,7 @@ static always_inline bool queue_believes(struct queue *queue, const struct chunk
 		chunks_take(chunks, chunks_frame(chunks, addr));
 		return true;
 	}
-	queue->lost++;
-	queue->drops[doubt]++;
+	queue_disbelieve(queue, doubt);
 	return false;
 }
 
@@ -110,6 +116,144 @@ static always_inline void returns_put(struct worker *worker, struct returns *ret
 		ledger_write(&chunks->ledger[frame], ledger_pack(LEDGER_POOL, 0, 0));
 		pool_put(&worker->pool, (uint32_t)frame);
 	}
+}
+
+/*
+ * The straight path of a plain worker. Entries are worked in runs: as many as lie one behind the other on both
+ * rings, up to the first that is not as usual. Within a run nothing but the entries, the ledger and, for a mode
+ * that looks into frames, these are touched, and neither ring ends in it. So the ledger's index does not either,
+ * whose range is a multiple of every ring's size: one more is the next entry's.
+ */
+
+/* Frames that are worked in one turn of a run's loop, so that the loop itself costs little. */
+#define RUN_BLOCK 4
+
+/* How many of a burst's `count` frames are worked in runs: to begin one costs more than it saves a few. */
+static always_inline uint32_t run_worth(uint32_t count)
+{
+	return count >= RUN_BLOCK ? count : 0;
+}
+
+/* One run of frames that the kernel gives back. A local variable, which moves on with each of them. */
+struct return_run {
+	const struct chunks *chunks; /* plain ones */
+	struct queue *queue;	     /* the one that they were on */
+	enum ledger_state state;     /* in which they were until now */
+	bool descs;		     /* they are on RX, not on completion; a constant */
+	const void *from;	     /* entries there */
+	uint64_t *fill;		     /* where they go, or */
+	uint32_t *pool;
+	ledger_entry entry; /* of the next one on fill; in any case one more after each frame */
+	uint64_t bytes;	    /* of what was on RX */
+};
+
+/* The nth frame of a block, to fill or to the pool. False: the kernel may not name that address; nothing was
+ * done. */
+static always_inline bool run_return(struct return_run *run, bool to_fill, unsigned nth)
+{
+	const struct chunks *chunks = run->chunks;
+	const struct xdp_desc *desc = (const struct xdp_desc *)run->from + nth;
+	uint64_t addr = run->descs ? desc->addr : ((const uint64_t *)run->from)[nth];
+
+	if (unlikely(chunks_doubt(chunks, addr, run->state, run->queue->port) != DROP_REASONS))
+		return false;
+	if (run->descs)
+		run->bytes += desc->len;
+	if (to_fill) {
+		addr &= -(uint64_t)chunks->size; /* first, so that one copy of it does */
+		run->fill[nth] = addr;
+		ledger_write(&chunks->ledger[addr >> chunks->shift], run->entry);
+	} else {
+		addr >>= chunks->shift;
+		run->pool[nth] = (uint32_t)addr;
+		ledger_write(&chunks->ledger[addr], ledger_pack(LEDGER_POOL, 0, 0));
+	}
+	run->entry++;
+	return true;
+}
+
+static always_inline void return_run_advance(struct return_run *run, bool to_fill, unsigned count)
+{
+	run->from = (const uint8_t *)run->from +
+		    count * (run->descs ? sizeof(struct xdp_desc) : sizeof(uint64_t));
+	if (to_fill)
+		run->fill += count;
+	else
+		run->pool += count;
+}
+
+/* Up to `count` frames of a run. Returns how many. */
+static always_inline uint32_t run_returns(struct return_run *run, bool to_fill, uint32_t count)
+{
+	const ledger_entry first = run->entry;
+	const ledger_entry blocks = first + count / RUN_BLOCK * RUN_BLOCK, end = first + count;
+
+	while (run->entry != blocks) {
+		if (!run_return(run, to_fill, 0) || !run_return(run, to_fill, 1) ||
+		    !run_return(run, to_fill, 2) || !run_return(run, to_fill, 3))
+			return (uint32_t)(run->entry - first);
+		return_run_advance(run, to_fill, RUN_BLOCK);
+	}
+	while (run->entry != end && run_return(run, to_fill, 0))
+		return_run_advance(run, to_fill, 1);
+	return (uint32_t)(run->entry - first);
+}
+
+/* One frame that the straight path has left, in the general way: its address is read and asked about once more,
+ * so that what is believed is what is used. The cursor moves behind it. */
+static always_inline void returns_closely(struct worker *worker, struct returns *returns,
+					  struct return_run *run, struct ring_cursor *from)
+{
+	uint64_t addr;
+
+	if (run->descs) {
+		const struct xdp_desc desc = *cursor_desc(from);
+
+		run->bytes += desc.len;
+		addr = desc.addr;
+	} else {
+		addr = *cursor_addr(from);
+	}
+	if (queue_believes(run->queue, run->chunks, addr, run->state))
+		returns_put(worker, returns, addr);
+}
+
+/* Gives back the `count` frames at the cursor, which moves behind them: those of `run`, of which chunks, queue,
+ * state and descs are set. Returns the bytes of what was on RX. */
+static always_inline uint64_t returns_straight(struct worker *worker, struct returns *returns,
+					       struct return_run *run, struct ring_cursor *from,
+					       uint32_t count)
+{
+	struct pool *pool = &worker->pool;
+
+	while (count) {
+		uint32_t most = cursor_run(from, count), done;
+
+		run->from = run->descs ? (const void *)cursor_descs(from) :
+					 (const void *)cursor_addrs(from);
+		if (likely(returns->room)) {
+			most = cursor_run(&returns->fill, most);
+			most = most < returns->room ? most : returns->room;
+			run->fill = cursor_addrs(&returns->fill);
+			run->entry = returns->tag | (returns->fill.index & LEDGER_INDEX_MASK);
+			done = run_returns(run, true, most);
+			returns->fill.index += done;
+			returns->room -= done;
+		} else {
+			most = most < pool->size - pool->count ? most : pool->size - pool->count;
+			assert(most);
+			run->pool = &pool->frame[pool->count];
+			done = run_returns(run, false, most);
+			pool->count += done;
+		}
+		from->index += done;
+		count -= done;
+		if (unlikely(done < most)) {
+			returns_closely(worker, returns, run, from);
+			count--;
+		}
+	}
+	return run->bytes;
 }
 
 /* What was given back is kept; `queue` is the one of returns_begin(). */
@@ -226,6 +370,7 @@ static always_inline uint32_t worker_reap(struct worker *worker, struct queue *q
 	struct ring_cursor completion = ring_peek(&queue->completion);
 	struct returns returns;
 	struct queue *target;
+	uint32_t straight;
 
 	if (!count)
 		return 0;
@@ -235,7 +380,14 @@ static always_inline uint32_t worker_reap(struct worker *worker, struct queue *q
 	returns = returns_begin(worker, target, count, plain);
 	if (returns.room > queue_short(target))
 		returns.room = queue_short(target);
-	for (uint32_t i = 0; i < count; i++) {
+	straight = plain ? run_worth(count) : 0;
+	if (straight) {
+		struct return_run run = { &returns.chunks, queue, ledger_state(queue->tx_tag),
+					  .descs = false };
+
+		returns_straight(worker, &returns, &run, &completion, count);
+	}
+	for (uint32_t i = straight; i < count; i++) {
 		uint64_t addr = *cursor_addr(&completion);
 
 		if (likely(queue_believes(queue, &returns.chunks, addr,

@@ -26,6 +26,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "base/atomic.h"
 #include "base/layout.h"
@@ -54,6 +55,23 @@ static always_inline struct xdp_desc *ring_desc(const struct ring *ring, uint64_
 	return (struct xdp_desc *)ring->entries + (index & ring->mask);
 }
 
+/* A descriptor's length, and its options above it: one word, so that one comparison is of both. */
+static always_inline uint64_t desc_len_options(const struct xdp_desc *desc)
+{
+	uint64_t word;
+
+	memcpy(&word, (const uint8_t *)desc + offsetof(struct xdp_desc, len), sizeof(word));
+	return __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ ? word : word << 32 | word >> 32;
+}
+
+/* Writes both, as desc_len_options() reads them. */
+static always_inline void desc_set_len_options(struct xdp_desc *desc, uint64_t word)
+{
+	if (__BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__)
+		word = word << 32 | word >> 32;
+	memcpy((uint8_t *)desc + offsetof(struct xdp_desc, len), &word, sizeof(word));
+}
+
 /* A place on a ring: the next entry to write or to read. A local variable, never stored. */
 struct ring_cursor {
 	uint64_t index;
@@ -77,6 +95,25 @@ static always_inline const struct xdp_desc *cursor_ahead(const struct ring_curso
 							 uint32_t ahead)
 {
 	return (const struct xdp_desc *)cursor->entries + ((cursor->index + ahead) & cursor->mask);
+}
+
+/* Of the `count` entries from the cursor on, how many lie one behind the other: up to the ring's end. */
+static always_inline uint32_t cursor_run(const struct ring_cursor *cursor, uint32_t count)
+{
+	uint32_t left = cursor->mask + 1 - ((uint32_t)cursor->index & cursor->mask);
+
+	return count < left ? count : left;
+}
+
+/* The entry at the cursor, and behind it those of cursor_run(). */
+static always_inline uint64_t *cursor_addrs(const struct ring_cursor *cursor)
+{
+	return (uint64_t *)cursor->entries + (cursor->index & cursor->mask);
+}
+
+static always_inline struct xdp_desc *cursor_descs(const struct ring_cursor *cursor)
+{
+	return (struct xdp_desc *)cursor->entries + (cursor->index & cursor->mask);
 }
 
 /* Producer: free slots, at least `want` of them if the kernel has freed so many. 0 to the size. */

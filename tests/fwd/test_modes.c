@@ -249,6 +249,69 @@ static void an_address_outside_the_frames_is_lost_not_followed(void **state)
 	}
 }
 
+/* At every place of a burst, and of the rings, which end within some of them. */
+static void what_is_wrong_with_one_frame_touches_no_other_of_its_burst(void **state)
+{
+	enum { BURST = RIG_BATCH - 3, ROUNDS = 10 * BURST };
+
+	(void)state;
+	for (size_t f = 0; f < ARRAY_SIZE(forwarders); f++) {
+		struct rig *rig = rig_open_at(forwarders[f].ports, 0xffffff80ULL);
+		struct queue *queue = &rig->worker->queue[0];
+		uint64_t sent = 0, sent_bytes = 0, rx_bytes = 0, runts = 0, lost = 0;
+		uint8_t bytes[60 + BURST];
+
+		for (unsigned round = 0; round < ROUNDS; round++) {
+			unsigned wrong = round % BURST;
+
+			for (unsigned i = 0; i < BURST; i++) {
+				uint32_t len = 60 + i;
+
+				if (i == wrong && round < BURST) {
+					fake_swallow(rig->socket[0]);
+					fake_receive_address(rig->socket[0],
+							     rig->worker->chunks.first_byte +
+								     rig->worker->chunks.bytes,
+							     len);
+					lost++;
+				} else {
+					if (i == wrong) {
+						len = wrong;
+						runts++;
+					} else {
+						sent++;
+						sent_bytes += len;
+					}
+					rig_frame(bytes, len, round + i);
+					assert_true(fake_receive(rig->socket[0], bytes, len));
+				}
+				rx_bytes += len;
+			}
+			pass(rig, forwarders[f].burst);
+			assert_int_equal(egress_of(rig)->sent, sent);
+			for (unsigned i = BURST, nth = 0; i-- > 0;) {
+				const struct fake_frame *frame;
+
+				if (i == wrong)
+					continue;
+				frame = fake_sent(egress_of(rig), nth++);
+				rig_frame(bytes, 60 + i, round + i);
+				if (rig->ports == 1)
+					mac_swap(bytes);
+				assert_int_equal(frame->len, 60 + i);
+				assert_memory_equal(frame->bytes, bytes, 60 + i);
+			}
+			rig_balance(rig);
+		}
+		assert_int_equal(queue->rx_bytes, rx_bytes);
+		assert_int_equal(rig->worker->queue[rig->ports - 1].tx_bytes, sent_bytes);
+		assert_int_equal(queue->drops[DROP_RUNT], runts);
+		assert_int_equal(queue->drops[DROP_BAD_DESCRIPTOR], lost);
+		assert_int_equal(queue->lost, lost);
+		rig_close(rig);
+	}
+}
+
 /* Bytes of a frame that a chunk of the rig has room for. */
 static uint32_t chunk_room(const struct rig *rig)
 {
@@ -765,6 +828,7 @@ int main(void)
 		cmocka_unit_test(a_full_egress_holds_rx_back_and_loses_nothing),
 		cmocka_unit_test(a_down_egress_drops_with_a_reason_and_recovers),
 		cmocka_unit_test(an_address_outside_the_frames_is_lost_not_followed),
+		cmocka_unit_test(what_is_wrong_with_one_frame_touches_no_other_of_its_burst),
 		cmocka_unit_test(txpush_sends_exactly_what_is_left),
 		cmocka_unit_test(txpush_keeps_its_fill_ring_stocked),
 		cmocka_unit_test(a_greedy_driver_does_not_starve_txpush),
