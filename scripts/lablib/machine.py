@@ -50,40 +50,57 @@ def cards(nic, machine):
     return argv
 
 
-def arguments(qemu, kernel, nic, machine, initrd, console):
-    """The whole command line; the guest's reports come on standard output."""
+def drive(disk):
+    """QEMU's arguments for a disk. What the guest writes outlives its resets, and not QEMU."""
+    return ["-drive", f"file={disk},if=none,id=disk,format=raw,snapshot=on",
+            "-device", "virtio-blk-pci,drive=disk"] if disk else ["-no-reboot"]
+
+
+def arguments(qemu, kernel, nic, machine, folder, console):
+    """The whole command line; the guest's reports come on standard output.
+
+    In `folder` are initrd and, for a machine that has one, disk.
+    """
     command = (f"console=ttyS0 rdinit={image.INIT} panic=-1 loglevel=5 mitigations=off "
                f"net.ifnames=0 {machine.words}")
     return [*qemu.argv, "-machine", "q35", *machine.argv, "-m", str(MEMORY_MIB),
-            "-nodefaults", "-no-user-config", "-display", "none", "-no-reboot", "-kernel", str(kernel.image), "-initrd", str(initrd),
-            "-append", command, *console, *cards(nic, machine)]
+            "-nodefaults", "-no-user-config", "-display", "none",
+            "-kernel", str(kernel.image), "-initrd", str(folder / "initrd"), "-append", command,
+            *drive(machine.installed and folder / "disk"), *console, *cards(nic, machine)]
 
 
 def plan(kernel, row, nic, scenarios):
     """What init.py is told; the scenarios are for the same machine, the usual one if there are none."""
-    ports = ports_of(tables.MACHINES[scenarios[0].machine if scenarios else "usual"])
+    machine = tables.MACHINES[scenarios[0].machine if scenarios else "usual"]
+    ports = ports_of(machine)
     able = [port for port in ports if port[0] == "d" and port not in nic.copies]
     return {"kernel": kernel.release, "nic": nic.name,
             "zero_copy": able if nic.kind in row.zero_copy else [],
             "modules": kernel.modules, "drivers": [*FAR_DRIVERS, *nic.drivers],
             "ports": {port: address(port) for port in ports},
-            "scenarios": [scenario.name for scenario in scenarios]}
+            "scenarios": [scenario.name for scenario in scenarios],
+            "installed": machine.installed}
 
 
 class Guest:
-    """A guest that runs scenarios; `results` yields them as they come, also when it hangs."""
+    """A guest that runs scenarios; `run` yields what came of them, also when it hangs.
 
-    def __init__(self, qemu, kernel, nic, machine, archive):
+    `make_disk` writes the disk of a machine that has one to the path that it is given.
+    """
+
+    def __init__(self, qemu, kernel, nic, machine, archive, make_disk=None):
         self._folder = tempfile.TemporaryDirectory(prefix="millrace-lab-")
         folder = pathlib.Path(self._folder.name)
         (folder / "initrd").write_bytes(archive)
+        if make_disk:
+            make_disk(folder / "disk")
         self._console = folder / "console"
         console = ["-chardev", f"file,id=console,path={self._console}",
                    "-chardev", "stdio,id=report,signal=off",
                    "-serial", "chardev:console", "-serial", "chardev:report"]
         self.started = time.monotonic()
         self._process = subprocess.Popen(
-            arguments(qemu, kernel, nic, machine, folder / "initrd", console), stdin=subprocess.DEVNULL,
+            arguments(qemu, kernel, nic, machine, folder, console), stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, errors="replace",
             env={**os.environ, **qemu.environment}, preexec_fn=lambda: os.nice(10))
         self._reports = queue.Queue()
@@ -171,8 +188,8 @@ def run(guest, scenarios, slowness, ready=lambda seconds: None, heard=lambda tex
 def interactive(qemu, kernel, nic, archive):
     """A guest whose console is this terminal; QEMU's exit status. Ctrl-A x ends it at once."""
     with tempfile.TemporaryDirectory(prefix="millrace-lab-") as folder:
-        initrd = pathlib.Path(folder) / "initrd"
-        initrd.write_bytes(archive)
+        folder = pathlib.Path(folder)
+        (folder / "initrd").write_bytes(archive)
         console = ["-serial", "mon:stdio", "-serial", "null"]
-        argv = arguments(qemu, kernel, nic, tables.MACHINES["usual"], initrd, console)
+        argv = arguments(qemu, kernel, nic, tables.MACHINES["usual"], folder, console)
         return subprocess.run(argv, check=False, env={**os.environ, **qemu.environment}).returncode

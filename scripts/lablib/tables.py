@@ -14,8 +14,10 @@ Kernel = collections.namedtuple("Kernel", "name suite package zero_copy")
 # device under test, a third one as the first. drivers: what the guest loads. copies: ports that have zero-copy under no kernel.
 Nic = collections.namedtuple("Nic", "name kind devices drivers copies", defaults=[()])
 # How a guest is emulated. argv: QEMU's. words: on the kernel's command line. root: the PCI bus above
-# the cards. wires: how many there are, with a card under test on each.
-Machine = collections.namedtuple("Machine", "name argv words root wires", defaults=["pcie.0", 2])
+# the cards. wires: how many there are, with a card under test on each. installed: it boots as a host does,
+# systemd from a disk on which the package is installed.
+Machine = collections.namedtuple("Machine", "name argv words root wires installed",
+                                 defaults=["pcie.0", 2, False])
 # zero_copy: it is about that, so it says nothing where the card binds none. long: it is left out unless
 # somebody names it, or all.
 Scenario = collections.namedtuple("Scenario", "name about nics seconds machine zero_copy long path")
@@ -62,6 +64,12 @@ MACHINES = {machine.name: machine for machine in (
                      "-numa", "node,nodeid=1,cpus=4-7,memdev=memory1",
                      "-device", "pxb-pcie,id=second,bus=pcie.0,bus_nr=64,numa_node=1"),
             "", "second"),
+    # This machine's files, which the guest only reads (disk.py). No IPv6: a host that speaks it sends
+    # frames of its own as soon as a link is up.
+    Machine("installed", (*USUAL, "-fsdev", "local,id=host,path=/,security_model=none,readonly=on,"
+                                          "multidevs=remap",
+                          "-device", "virtio-9p-pci,fsdev=host,mount_tag=host"),
+            "ipv6.disable=1 systemd.show_status=no", installed=True),
 )}
 
 
@@ -144,9 +152,11 @@ def in_all(scenario, row, nic):
 
 
 def by_machine(scenarios):
-    """Lists of the scenarios that can share a boot."""
-    return [together for name in MACHINES
-            if (together := [one for one in scenarios if one.machine == name])]
+    """Lists of the scenarios that can share a boot; what has a disk of its own has it to itself."""
+    shared = [[one for one in scenarios if one.machine == name]
+              for name, machine in MACHINES.items() if not machine.installed]
+    alone = [[one] for one in scenarios if MACHINES[one.machine].installed]
+    return [together for together in shared + alone if together]
 
 
 def module_names():

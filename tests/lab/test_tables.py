@@ -43,7 +43,8 @@ def test_a_scenario_says_what_it_is_without_being_run():
     (SCENARIO.replace("SECONDS", "OTHER"), "missing: SECONDS"),
     (SCENARIO[SCENARIO.index("NICS"):], "missing: a docstring"),
     (SCENARIO.replace('"igb"', '"ixgbe"'), "no NIC 'ixgbe'"),
-    (SCENARIO + 'MACHINE = "quick"\n', "no machine 'quick' (of usual, three, counted, numa)"),
+    (SCENARIO + 'MACHINE = "quick"\n',
+     "no machine 'quick' (of usual, three, counted, numa, installed)"),
 ])
 def test_a_scenario_that_says_too_little_is_named(text, said):
     with pytest.raises(ValueError) as error:

@@ -16,6 +16,7 @@ import time
 import pytest
 
 from container import Container, wait_until
+from lablib.package import Packages
 
 REPOSITORY = pathlib.Path(__file__).resolve().parents[2]
 CONFIG = "/etc/millrace/millrace.conf"
@@ -43,37 +44,6 @@ batch = {batch}
 CAPABILITIES = {"cap_net_admin", "cap_net_raw", "cap_bpf", "cap_ipc_lock"}
 # systemd's count of what is left open, of 10; configs/millraced.service.in has the reasons.
 EXPOSURE_LIMIT = 1.8
-
-
-class Packages:
-    """The package of this tree, and one of a later version."""
-
-    def __init__(self, folder):
-        self.folder, self.tree = folder, folder / "millrace"
-        self.tree.mkdir()
-        names = subprocess.run(["git", "ls-files", "-z", "-co", "--exclude-standard"],
-                               cwd=REPOSITORY, check=True, capture_output=True).stdout
-        for name in names.decode().split("\0"):
-            if name and (REPOSITORY / name).exists():
-                (self.tree / name).parent.mkdir(parents=True, exist_ok=True)
-                shutil.copy2(REPOSITORY / name, self.tree / name)
-
-    def build(self, *options):
-        done = subprocess.run(["dpkg-buildpackage", "-us", "-uc", "-b", *options], cwd=self.tree,
-                              text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                              env={"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "LC_ALL": "C",
-                                   "DEB_BUILD_OPTIONS": "nocheck noautodbgsym"})
-        assert done.returncode == 0, done.stdout[-4000:]
-
-    def build_later(self):
-        """Built anew where the first was, with what made that."""
-        changelog = self.tree / "debian/changelog"
-        first = changelog.read_text()
-        changelog.write_text(first.replace("(0.1.0)", "(0.1.1)", 1) + "\n" + first)
-        meson = self.tree / "meson.build"
-        meson.write_text(meson.read_text().replace("version: '0.1.0'", "version: '0.1.1'", 1))
-        (self.tree / "debian/debhelper-build-stamp").unlink()
-        self.build("-nc")
 
 
 class Host:
