@@ -82,6 +82,8 @@ def install(root, deb, scenario):
         place.parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(path, place)
     (root / "etc/systemd/system/millrace-lab.service").write_text(UNIT)
+    # What this machine may be, the guest is not: in a container systemd leaves devices and bpffs alone.
+    (root / ".dockerenv").unlink(missing_ok=True)
     # It would empty this machine's /tmp, file by file over 9p, into the overlay: minutes.
     (root / "etc/tmpfiles.d/tmp.conf").symlink_to("/dev/null")
     inside(root, "systemctl", "mask", *MASKED)

@@ -82,6 +82,14 @@ class Host(Rig):
     def journal():
         return run("journalctl", "-b", "-u", "millraced", "-o", "cat", "-n", "30")
 
+    def wait_said(self, text):
+        wait_until(lambda: text in self.journal(), 20 * SLOWNESS, f"{text!r} in the journal", step=0.5)
+
+    @staticmethod
+    def refusals():
+        """Calls that a seccomp filter has refused since the boot, the service's own or the unit's."""
+        return [line for line in run("dmesg").splitlines() if "type=1326" in line]
+
     def started(self):
         """Seconds from the kernel's start until the service had started, and its own start took."""
         active, inactive = self.show("ActiveEnterTimestampMonotonic", "InactiveExitTimestampMonotonic")
@@ -116,6 +124,7 @@ def main():
         outcome, why = "skip", str(reason)
     except BaseException as error:  # whoever runs the lab must hear of it
         traceback.print_exc()
+        print(*Host.journal().splitlines()[-10:], *Host.refusals()[-5:], sep="\n", flush=True)
         lines = str(error).strip().splitlines() or [""]
         outcome, why = "fail", f"{type(error).__name__}: {lines[0][:400]}"
     report(end=name, result=outcome, reason=why, seconds=time.time() - notes["begun"])

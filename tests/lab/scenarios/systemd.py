@@ -48,9 +48,16 @@ def restarts(host, near, far):
     before = host.show("MainPID")
     begun = time.monotonic()
     lab.run("systemctl", "restart", "millraced", timeout=30 * SLOWNESS)
-    host.say(f"restart: {time.monotonic() - begun:.1f} s")
+    host.say(f"restart: {time.monotonic() - begun:.1f} s, of which the start took {host.started()[1]:.1f} s")
     assert host.show("MainPID") != before
     forwards(host, near, far)
+
+
+def stops(host):
+    """Nothing is left, and nothing was asked for that the filters do not have."""
+    lab.run("systemctl", "stop", "millraced")
+    assert host.attached() == set()
+    assert host.refusals() == []
 
 
 def run(host):
@@ -64,5 +71,4 @@ def run(host):
         restarts(host, near, far)
         host.reboot()
     restarts(host, near, far)
-    lab.run("systemctl", "stop", "millraced")
-    assert host.attached() == set()
+    stops(host)
