@@ -111,7 +111,7 @@ static const struct rule frames_rules[] = {
 	CALL(membarrier),
 	/* memory of frames */
 	CALL(memfd_create), CALL(ftruncate), CALL(mbind),
-	/* threads, of this process alone: what clone3(2) is given cannot be looked at */
+	/* threads, of this process alone */
 	WITH(clone, HAS(0, CLONE_THREAD)), CALL(sched_setaffinity),
 	/* the event loop */
 	CALL(epoll_create1), CALL(epoll_ctl), CALL(epoll_wait), CALL(epoll_pwait), CALL(epoll_pwait2),
@@ -179,12 +179,12 @@ static int add(scmp_filter_ctx filter, const struct rule *rules, size_t count)
 	return err;
 }
 
-static int set_attributes(scmp_filter_ctx filter)
+static int set_attributes(scmp_filter_ctx filter, bool log)
 {
 	int err = seccomp_attr_set(filter, SCMP_FLTATR_CTL_TSYNC, 1);
 
 	if (!err)
-		err = seccomp_attr_set(filter, SCMP_FLTATR_CTL_LOG, 1);
+		err = seccomp_attr_set(filter, SCMP_FLTATR_CTL_LOG, log);
 	/* The kernel's own error in the place of one for all. */
 	if (!err)
 		err = seccomp_attr_set(filter, SCMP_FLTATR_API_SYSRAWRC, 1);
@@ -200,10 +200,29 @@ struct rules {
 	size_t count;
 };
 
-static int install(struct rules own, struct rules more, struct rules special)
+/*
+ * What clone3(2) is given cannot be looked at: it fails as where the kernel has none, and the library falls back to
+ * clone(2), whose flags can be. A filter of its own, which the other one lets decide: this one leaves no line in
+ * the kernel's log, where one for each thread that is made would look like an attack.
+ */
+static int refuse_clone3(void)
+{
+	scmp_filter_ctx filter = seccomp_init(SCMP_ACT_ALLOW);
+	int err = filter ? set_attributes(filter, false) : -ENOMEM;
+
+	if (!err)
+		err = seccomp_rule_add(filter, SCMP_ACT_ERRNO(ENOSYS), SCMP_SYS(clone3), 0);
+	if (!err)
+		err = seccomp_load(filter);
+	if (filter)
+		seccomp_release(filter);
+	return err;
+}
+
+static int allow_only(struct rules own, struct rules more, struct rules special)
 {
 	scmp_filter_ctx filter = seccomp_init(SCMP_ACT_ERRNO(EPERM));
-	int err = filter ? set_attributes(filter) : -ENOMEM;
+	int err = filter ? set_attributes(filter, true) : -ENOMEM;
 
 	if (!err)
 		err = add(filter, common_rules, COUNT(common_rules));
@@ -215,13 +234,21 @@ static int install(struct rules own, struct rules more, struct rules special)
 		err = add(filter, special.rule, special.count);
 	if (!err && SANITIZED)
 		err = add(filter, sanitizer_rules, COUNT(sanitizer_rules));
-	/* The library then falls back to clone(2), whose flags can be looked at. */
-	if (!err)
-		err = seccomp_rule_add(filter, SCMP_ACT_ERRNO(ENOSYS), SCMP_SYS(clone3), 0);
+	if (!err) /* refuse_clone3() decides */
+		err = seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(clone3), 0);
 	if (!err)
 		err = seccomp_load(filter);
 	if (filter)
 		seccomp_release(filter);
+	return err;
+}
+
+static int install(struct rules own, struct rules more, struct rules special)
+{
+	int err = refuse_clone3();
+
+	if (!err)
+		err = allow_only(own, more, special);
 	if (err)
 		log_error("no seccomp filter can be set: " ERR_FORMAT
 			  "; the kernel needs CONFIG_SECCOMP_FILTER, a systemd unit seccomp in "
