@@ -219,13 +219,14 @@ class LinuxBridge(Program):
 
 class Xdpsock(Program):
     limits = "rxdrop, txpush and l2fwd"
+    repeats_default = True  # which is to spin: in the rows of millraced's default, too
     # "rx   1,234  5,678": rate and total, grouped as the locale likes
     ROW = re.compile(r"^(rx|tx) +([\d.,' ]*\d) +([\d.,']*\d) *$")
     HEAD = re.compile(r"^ +pps +pkts +(\d+[.,]\d+) *$")
 
     def suits(self, cell):
-        if self.options.group == "xdpsock-table" and cell.wait == "adaptive":
-            return False  # its default is to spin, which has a row
+        if cell.wait == "adaptive" and not self.repeats_default:
+            return False
         return cell.mode not in ("patch", "bridge")
 
     def argv(self, cell):

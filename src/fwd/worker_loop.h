@@ -218,34 +218,41 @@ static always_inline void returns_closely(struct worker *worker, struct returns 
 		returns_put(worker, returns, addr);
 }
 
+/* One run of up to `count` frames, to fill as long as there is room. Returns how many it was to be, and in *done how
+ * many it was. */
+static always_inline uint32_t returns_run(struct pool *pool, struct returns *returns,
+					  struct return_run *run, uint32_t count, uint32_t *done)
+{
+	if (likely(returns->room)) {
+		count = cursor_run(&returns->fill, count);
+		count = count < returns->room ? count : returns->room;
+		run->fill = cursor_addrs(&returns->fill);
+		run->entry = returns->tag | (returns->fill.index & LEDGER_INDEX_MASK);
+		*done = run_returns(run, true, count);
+		returns->fill.index += *done;
+		returns->room -= *done;
+	} else {
+		count = count < pool->size - pool->count ? count : pool->size - pool->count;
+		assert(count);
+		run->pool = &pool->frame[pool->count];
+		*done = run_returns(run, false, count);
+		pool->count += *done;
+	}
+	return count;
+}
+
 /* Gives back the `count` frames at the cursor, which moves behind them: those of `run`, of which chunks, queue,
  * state and descs are set. Returns the bytes of what was on RX. */
 static always_inline uint64_t returns_straight(struct worker *worker, struct returns *returns,
 					       struct return_run *run, struct ring_cursor *from,
 					       uint32_t count)
 {
-	struct pool *pool = &worker->pool;
-
 	while (count) {
-		uint32_t most = cursor_run(from, count), done;
+		uint32_t most, done;
 
 		run->from = run->descs ? (const void *)cursor_descs(from) :
 					 (const void *)cursor_addrs(from);
-		if (likely(returns->room)) {
-			most = cursor_run(&returns->fill, most);
-			most = most < returns->room ? most : returns->room;
-			run->fill = cursor_addrs(&returns->fill);
-			run->entry = returns->tag | (returns->fill.index & LEDGER_INDEX_MASK);
-			done = run_returns(run, true, most);
-			returns->fill.index += done;
-			returns->room -= done;
-		} else {
-			most = most < pool->size - pool->count ? most : pool->size - pool->count;
-			assert(most);
-			run->pool = &pool->frame[pool->count];
-			done = run_returns(run, false, most);
-			pool->count += done;
-		}
+		most = returns_run(&worker->pool, returns, run, cursor_run(from, count), &done);
 		from->index += done;
 		count -= done;
 		if (unlikely(done < most)) {

@@ -249,65 +249,78 @@ static void an_address_outside_the_frames_is_lost_not_followed(void **state)
 	}
 }
 
+/* A burst of which one frame is wrong, and what all of them have come to. */
+enum { ODD_BURST = RIG_BATCH - 3, ODD_ROUNDS = 10 * ODD_BURST };
+
+struct odd_counts {
+	uint64_t sent, sent_bytes, rx_bytes, runts, lost;
+};
+
+/* Its address is none of ours in the first rounds, and it is too short in the others. */
+static void receive_odd(struct rig *rig, struct odd_counts *counts, unsigned round)
+{
+	unsigned wrong = round % ODD_BURST;
+	uint8_t bytes[60 + ODD_BURST];
+
+	for (unsigned i = 0; i < ODD_BURST; i++) {
+		uint32_t len = i == wrong && round >= ODD_BURST ? wrong : 60 + i;
+
+		counts->rx_bytes += len;
+		if (i == wrong && round < ODD_BURST) {
+			fake_swallow(rig->socket[0]);
+			fake_receive_address(
+				rig->socket[0],
+				rig->worker->chunks.first_byte + rig->worker->chunks.bytes, len);
+			counts->lost++;
+			continue;
+		}
+		counts->runts += i == wrong;
+		counts->sent += i != wrong;
+		counts->sent_bytes += i != wrong ? len : 0;
+		rig_frame(bytes, len, round + i);
+		assert_true(fake_receive(rig->socket[0], bytes, len));
+	}
+}
+
+static void others_left_whole(struct rig *rig, unsigned round)
+{
+	uint8_t bytes[60 + ODD_BURST];
+
+	for (unsigned i = ODD_BURST, nth = 0; i-- > 0;) {
+		const struct fake_frame *frame;
+
+		if (i == round % ODD_BURST)
+			continue;
+		frame = fake_sent(egress_of(rig), nth++);
+		rig_frame(bytes, 60 + i, round + i);
+		if (rig->ports == 1)
+			mac_swap(bytes);
+		assert_int_equal(frame->len, 60 + i);
+		assert_memory_equal(frame->bytes, bytes, 60 + i);
+	}
+}
+
 /* At every place of a burst, and of the rings, which end within some of them. */
 static void what_is_wrong_with_one_frame_touches_no_other_of_its_burst(void **state)
 {
-	enum { BURST = RIG_BATCH - 3, ROUNDS = 10 * BURST };
-
 	(void)state;
 	for (size_t f = 0; f < ARRAY_SIZE(forwarders); f++) {
 		struct rig *rig = rig_open_at(forwarders[f].ports, 0xffffff80ULL);
-		struct queue *queue = &rig->worker->queue[0];
-		uint64_t sent = 0, sent_bytes = 0, rx_bytes = 0, runts = 0, lost = 0;
-		uint8_t bytes[60 + BURST];
+		const struct queue *queue = &rig->worker->queue[0];
+		struct odd_counts counts = { 0 };
 
-		for (unsigned round = 0; round < ROUNDS; round++) {
-			unsigned wrong = round % BURST;
-
-			for (unsigned i = 0; i < BURST; i++) {
-				uint32_t len = 60 + i;
-
-				if (i == wrong && round < BURST) {
-					fake_swallow(rig->socket[0]);
-					fake_receive_address(rig->socket[0],
-							     rig->worker->chunks.first_byte +
-								     rig->worker->chunks.bytes,
-							     len);
-					lost++;
-				} else {
-					if (i == wrong) {
-						len = wrong;
-						runts++;
-					} else {
-						sent++;
-						sent_bytes += len;
-					}
-					rig_frame(bytes, len, round + i);
-					assert_true(fake_receive(rig->socket[0], bytes, len));
-				}
-				rx_bytes += len;
-			}
+		for (unsigned round = 0; round < ODD_ROUNDS; round++) {
+			receive_odd(rig, &counts, round);
 			pass(rig, forwarders[f].burst);
-			assert_int_equal(egress_of(rig)->sent, sent);
-			for (unsigned i = BURST, nth = 0; i-- > 0;) {
-				const struct fake_frame *frame;
-
-				if (i == wrong)
-					continue;
-				frame = fake_sent(egress_of(rig), nth++);
-				rig_frame(bytes, 60 + i, round + i);
-				if (rig->ports == 1)
-					mac_swap(bytes);
-				assert_int_equal(frame->len, 60 + i);
-				assert_memory_equal(frame->bytes, bytes, 60 + i);
-			}
+			assert_int_equal(egress_of(rig)->sent, counts.sent);
+			others_left_whole(rig, round);
 			rig_balance(rig);
 		}
-		assert_int_equal(queue->rx_bytes, rx_bytes);
-		assert_int_equal(rig->worker->queue[rig->ports - 1].tx_bytes, sent_bytes);
-		assert_int_equal(queue->drops[DROP_RUNT], runts);
-		assert_int_equal(queue->drops[DROP_BAD_DESCRIPTOR], lost);
-		assert_int_equal(queue->lost, lost);
+		assert_int_equal(queue->rx_bytes, counts.rx_bytes);
+		assert_int_equal(rig->worker->queue[rig->ports - 1].tx_bytes, counts.sent_bytes);
+		assert_int_equal(queue->drops[DROP_RUNT], counts.runts);
+		assert_int_equal(queue->drops[DROP_BAD_DESCRIPTOR], counts.lost);
+		assert_int_equal(queue->lost, counts.lost);
 		rig_close(rig);
 	}
 }
