@@ -23,8 +23,13 @@
  * them. In copy mode a frame is completed within microseconds of being taken. */
 #define DRAIN_STUCK_NS (300 * NSEC_PER_MSEC)
 
-/* What a timer may be late, ns: 50 us of slack that the kernel gives every thread, and as much for waking up. */
-#define DUE_SPIN_NS 100000
+/* What a timer may be late, ns: the slack that the kernel gives every thread. To spin for longer takes most of a
+ * CPU at some thousand frames a second; and where that CPU has others, who spends so much of it is not woken in
+ * time any more. */
+#define DUE_SPIN_NS 50000
+
+/* The shortest nap that is worth its system call, ns. */
+#define DUE_NAP_NS 10000
 
 /* Between two looks at whether a worker has answered. */
 #define ANSWER_NAP_US 200
@@ -661,7 +666,7 @@ static void wait_due_adaptive(struct worker *worker, uint64_t wait_ns)
 		worker_sleep(worker, wait_ns / NSEC_PER_MSEC > WORKER_SLEEP_MS ?
 					     WORKER_SLEEP_MS :
 					     (int)(wait_ns / NSEC_PER_MSEC) - 1);
-	else if (wait_ns > 2 * DUE_SPIN_NS)
+	else if (wait_ns > DUE_SPIN_NS + DUE_NAP_NS)
 		clock_nanosleep(CLOCK_MONOTONIC, 0, &nap, NULL);
 	else
 		cpu_relax();
