@@ -5,6 +5,7 @@ import contextlib
 import itertools
 import json
 import os
+import pathlib
 import shlex
 import signal
 import subprocess
@@ -25,6 +26,12 @@ def run(*argv, check=True):
         reason = done.stderr.strip().splitlines() or [f"exit {done.returncode}"]
         raise Failure(f"{shlex.join(argv)}: {reason[-1]}")
     return done.stdout
+
+
+def cpu_ns(pid, but=()):
+    """CPU time of all threads of a process so far, but of these."""
+    return sum(int((task / "schedstat").read_text(encoding="ascii").split()[0])
+               for task in pathlib.Path(f"/proc/{pid}/task").iterdir() if task.name not in but)
 
 
 class Tool:

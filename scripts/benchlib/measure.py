@@ -12,7 +12,7 @@ import threading
 import time
 
 from benchlib.cells import BURN, BUSY, VLAN, WATCH
-from benchlib.lab import READY_S, Failure, Lab
+from benchlib.lab import READY_S, Failure, Lab, cpu_ns
 from benchlib.programs import run_seconds, series_of
 
 WARM_UP_S = 0.5  # the first rounds of a pool touch cold memory; a row that begins later counts
@@ -152,14 +152,7 @@ class CpuClock:
     def _watch(self):
         while not self.done.wait(CPU_INTERVAL_S):
             with contextlib.suppress(OSError):  # it ends
-                self.series.append((time.monotonic(), self._read_ns()))
-
-    def _read_ns(self):
-        total = 0
-        for task in pathlib.Path(f"/proc/{self.pid}/task").iterdir():
-            if task.name != str(self.pid):
-                total += int((task / "schedstat").read_text(encoding="ascii").split()[0])
-        return total
+                self.series.append((time.monotonic(), cpu_ns(self.pid, but=[str(self.pid)])))
 
     def __enter__(self):
         self.thread.start()

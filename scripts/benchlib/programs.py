@@ -181,19 +181,37 @@ class Millraced(Program):
             tool.fail("did not end at SIGINT within 3 s")
 
 
-class LinuxBridge(Program):
-    """The kernel's own, over the same two veths. What comes in on a veth is worked on where the
-    generator runs; with `steered`, RPS hands each frame to the forwarder's CPU, as an operator would do
-    who has a second one. GRO is on, or veth would not take what the generator redirects into it."""
+class InKernel(Program):
+    """The kernel itself, told by a line for the shell. What comes in on a veth is worked on where the generator
+    runs. GRO is on, or veth would not take what the generator redirects into it."""
 
     at_sink = True
     attaches = False
+
+    def __init__(self, options, name):
+        super().__init__("/bin/sh", options, name)
+        self.compiler = ""
+
+    def set_up(self, cell):
+        """Commands, each of which ends in "; "."""
+        raise NotImplementedError
+
+    def argv(self, cell):
+        return [self.path, "-c", f"set -e; {self.set_up(cell)}exec sleep {run_seconds(self.options)}"]
+
+    def read_version(self):
+        return os.uname().release
+
+
+class LinuxBridge(InKernel):
+    """The kernel's own, over the same two veths; with `steered`, RPS hands each frame to the forwarder's CPU, as
+    an operator would do who has a second one."""
+
     limits = "bridge without VLANs"
 
     def __init__(self, options, name, steered):
-        super().__init__("/bin/sh", options, name)
+        super().__init__(options, name)
         self.steered = steered
-        self.compiler = ""
 
     def suits(self, cell):
         # It neither attaches nor waits in any way of its own: once beside each row of cores.
@@ -201,32 +219,26 @@ class LinuxBridge(Program):
             return False
         return not self.steered or cell.cores == "two"
 
-    def argv(self, cell):
-        text = "set -e; ip link add br0 type bridge stp_state 0; ip link set br0 up; "
+    def set_up(self, cell):
+        text = "ip link add br0 type bridge stp_state 0; ip link set br0 up; "
         for port in cell.ports:
             if self.steered:
                 mask = f"{1 << self.options.places[cell.cores].pollers[0]:x}"
                 text += f"echo {mask} >/sys/class/net/{port}/queues/rx-0/rps_cpus; "
             text += f"ip link set {port} master br0; "
-        return [self.path, "-c", text + f"exec sleep {run_seconds(self.options)}"]
+        return text
 
     def has_taken(self, lab, dev):
         return lab.in_bridge(dev)
 
-    def read_version(self):
-        return os.uname().release
-
 
 class Xdpsock(Program):
     limits = "rxdrop, txpush and l2fwd"
-    repeats_default = True  # which is to spin: in the rows of millraced's default, too
     # "rx   1,234  5,678": rate and total, grouped as the locale likes
     ROW = re.compile(r"^(rx|tx) +([\d.,' ]*\d) +([\d.,']*\d) *$")
     HEAD = re.compile(r"^ +pps +pkts +(\d+[.,]\d+) *$")
 
     def suits(self, cell):
-        if cell.wait == "adaptive" and not self.repeats_default:
-            return False
         return cell.mode not in ("patch", "bridge")
 
     def argv(self, cell):

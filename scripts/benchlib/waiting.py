@@ -3,11 +3,10 @@
 many as one thread sends (tests/tools/delay.c), on a CPU of its own and on the sender's."""
 
 import os
-import pathlib
 import statistics
 import time
 
-from benchlib.lab import Failure, Lab
+from benchlib.lab import Failure, Lab, cpu_ns
 
 ROUNDS = 5
 BUSY_POLL = "busy-poll"
@@ -31,11 +30,6 @@ CORES = {"two": list(LOADS), "one": ["all"]}
 
 def cells(waits):
     return [(cores, load, wait) for cores, loads in CORES.items() for load in loads for wait in waits]
-
-
-def cpu_seconds(pid):
-    tasks = pathlib.Path(f"/proc/{pid}/task")
-    return sum(int((one / "schedstat").read_text().split()[0]) for one in tasks.iterdir()) / 1e9
 
 
 class Bench:
@@ -68,14 +62,14 @@ class Bench:
         with Lab((1, 1), busy_poll=wait == BUSY_POLL) as lab:
             daemon = self.start(lab, wait)
             sender = self.first if cores == "two" else self.last
-            before, start = cpu_seconds(daemon.process.pid), time.monotonic()
+            before, start = cpu_ns(daemon.process.pid), time.monotonic()
             if LOADS_ALL[load]:
                 rate, seconds, sample = LOADS_ALL[load]
                 numbers = self.send(lab, sender, rate, seconds, sample)
             else:
                 time.sleep(IDLE_S.get(wait, IDLE_OTHERS_S))
                 seconds, numbers = None, None
-            share = (cpu_seconds(daemon.process.pid) - before) / (time.monotonic() - start)
+            share = (cpu_ns(daemon.process.pid) - before) / 1e9 / (time.monotonic() - start)
             if daemon.stop(patience_s=10) != 0:
                 daemon.fail("did not end as it should")
         if numbers is None:

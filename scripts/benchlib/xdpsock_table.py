@@ -8,11 +8,19 @@ import itertools
 import statistics
 
 from benchlib.cells import CORES, MODES, Cell
+from benchlib.programs import Xdpsock
 from benchlib.report import aligned, ratios
 
 BATCH = 64
 OTHER_BURSTS = (32, 256)  # of testpmd, whose best one counts
 DEFAULT_WAIT = "adaptive"  # millraced's; a peer's own default is to spin
+
+
+class SpinningXdpsock(Xdpsock):
+    """Its default is to spin, and has one row here."""
+
+    def suits(self, cell):
+        return cell.wait != DEFAULT_WAIT and super().suits(cell)
 
 
 @dataclasses.dataclass(frozen=True)

@@ -655,11 +655,16 @@ void worker_check_done(struct worker *worker)
 		return; /* others' writes have filled it: somebody is told */
 }
 
+static void nap(uint64_t ns)
+{
+	const struct timespec left = { .tv_nsec = (long)ns };
+
+	clock_nanosleep(CLOCK_MONOTONIC, 0, &left, NULL);
+}
+
 /* Sleeps for less than poll()'s milliseconds as well; only for the last part, which no timer meets, it spins. */
 static void wait_due_adaptive(struct worker *worker, uint64_t wait_ns)
 {
-	struct timespec nap = { .tv_nsec = (long)(wait_ns - DUE_SPIN_NS) };
-
 	if (!wait_ns) /* due, and cannot leave: as where nothing is timed */
 		worker_wait_adaptive(worker);
 	else if (wait_ns >= 2 * NSEC_PER_MSEC)
@@ -667,7 +672,7 @@ static void wait_due_adaptive(struct worker *worker, uint64_t wait_ns)
 					     WORKER_SLEEP_MS :
 					     (int)(wait_ns / NSEC_PER_MSEC) - 1);
 	else if (wait_ns > DUE_SPIN_NS + DUE_NAP_NS)
-		clock_nanosleep(CLOCK_MONOTONIC, 0, &nap, NULL);
+		nap(wait_ns - DUE_SPIN_NS);
 	else
 		cpu_relax();
 }

@@ -194,6 +194,16 @@ static int set_attributes(scmp_filter_ctx filter, bool log)
 	return err;
 }
 
+/* Hands the filter over to the kernel unless `err` says that it is not complete, and frees it. */
+static int load(scmp_filter_ctx filter, int err)
+{
+	if (!err)
+		err = seccomp_load(filter);
+	if (filter)
+		seccomp_release(filter);
+	return err;
+}
+
 /* Rules of one purpose. */
 struct rules {
 	const struct rule *rule;
@@ -212,11 +222,7 @@ static int refuse_clone3(void)
 
 	if (!err)
 		err = seccomp_rule_add(filter, SCMP_ACT_ERRNO(ENOSYS), SCMP_SYS(clone3), 0);
-	if (!err)
-		err = seccomp_load(filter);
-	if (filter)
-		seccomp_release(filter);
-	return err;
+	return load(filter, err);
 }
 
 static int allow_only(struct rules own, struct rules more, struct rules special)
@@ -236,11 +242,7 @@ static int allow_only(struct rules own, struct rules more, struct rules special)
 		err = add(filter, sanitizer_rules, COUNT(sanitizer_rules));
 	if (!err) /* refuse_clone3() decides */
 		err = seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(clone3), 0);
-	if (!err)
-		err = seccomp_load(filter);
-	if (filter)
-		seccomp_release(filter);
-	return err;
+	return load(filter, err);
 }
 
 static int install(struct rules own, struct rules more, struct rules special)

@@ -14,28 +14,17 @@ ALL = {"adaptive": [], "spin": ["--wait=spin"], "poll": ["-p"], "adaptive,busy-p
        "spin,busy-poll": ["--wait=spin,busy-poll"], "poll,busy-poll": ["-p", "-B"]}
 
 
-def lone_frames(rig, tap, millraced, silence, attempts):
-    """Delays of frames each of which comes after so many seconds of silence, and the daemon."""
+@pytest.mark.alone
+@pytest.mark.parametrize("silence, attempts", [(0.15, 15), pytest.param(10, 20, marks=pytest.mark.full)])
+def test_a_lone_frame_is_forwarded_at_once(rig2, tap, millraced, silence, attempts):
+    """After so many seconds of silence."""
+    rig = rig2()
     near, far = tap(rig.gen, "g0"), tap(rig.sink, "s0")
     daemon = millraced(rig.dut, "-l", "-i", "d0", "-i", "d1")
     delays = []
     for n in range(attempts):
         time.sleep(silence)
         delays.append(one_way(near, far, frames.numbered(n)))
-    return delays, daemon
-
-
-@pytest.mark.alone
-def test_a_lone_frame_is_forwarded_at_once(rig2, tap, millraced):
-    delays, daemon = lone_frames(rig2(), tap, millraced, 0.15, 15)
-    daemon.stop()
-    assert statistics.median(delays) < LONE_LIMIT, sorted(delays)
-
-
-@pytest.mark.alone
-@pytest.mark.full
-def test_a_lone_frame_after_10_s_of_silence_is_forwarded_at_once(rig2, tap, millraced):
-    delays, daemon = lone_frames(rig2(), tap, millraced, 10, 20)
     daemon.stop()
     assert statistics.median(delays) < LONE_LIMIT, sorted(delays)
 
