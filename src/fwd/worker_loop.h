@@ -414,7 +414,7 @@ static always_inline void worker_refill(struct worker *worker, struct queue *que
 	uint32_t count = queue_short(queue);
 
 	/* A batch short it leaves to the completions, which go straight there in the next pass: by way of
-	 * the pool a frame costs 24 instructions more (scripts/ledger-cost). */
+	 * the pool a frame costs 25 instructions more (scripts/bench instructions). */
 	if (count <= worker->batch)
 		count = 0;
 	if (count > worker->pool.count)
