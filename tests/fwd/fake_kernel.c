@@ -245,6 +245,10 @@ ssize_t __wrap_sendto(int fd, const void *buffer, size_t len, int flags,
 ssize_t __wrap_recvfrom(int fd, void *buffer, size_t len, int flags, struct sockaddr *address,
 			socklen_t *address_len);
 int __wrap_poll(struct pollfd *fds, nfds_t count, int timeout_ms);
+/* By these names the C library is called where _FORTIFY_SOURCE is on, as in a Debian package. */
+ssize_t __wrap___recvfrom_chk(int fd, void *buffer, size_t len, size_t room, int flags,
+			      struct sockaddr *address, socklen_t *address_len);
+int __wrap___poll_chk(struct pollfd *fds, nfds_t count, int timeout_ms, size_t room);
 
 ssize_t __wrap_sendto(int fd, const void *buffer, size_t len, int flags,
 		      const struct sockaddr *address, socklen_t address_len)
@@ -279,5 +283,18 @@ ssize_t __wrap_recvfrom(int fd, void *buffer, size_t len, int flags, struct sock
 int __wrap_poll(struct pollfd *fds, nfds_t count, int timeout_ms)
 {
 	return poll_hook ? poll_hook(fds, count, timeout_ms, poll_context) : 0;
+}
+
+ssize_t __wrap___recvfrom_chk(int fd, void *buffer, size_t len, size_t room, int flags,
+			      struct sockaddr *address, socklen_t *address_len)
+{
+	(void)room;
+	return __wrap_recvfrom(fd, buffer, len, flags, address, address_len);
+}
+
+int __wrap___poll_chk(struct pollfd *fds, nfds_t count, int timeout_ms, size_t room)
+{
+	(void)room;
+	return __wrap_poll(fds, count, timeout_ms);
 }
 /* NOLINTEND(readability-identifier-naming, readability-function-size) */
